@@ -1,0 +1,89 @@
+"""Exact ε and a rigorous ρ of an integer table: the only place where a privacy loss is computed from weights."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.exact import log_up
+
+# Floating-point powers and sums of at most some thousand terms err by far less than this; it is added on top.
+_FLOAT_SLACK = 1e-9
+_RHO_PRECISION = 1e-4
+
+
+def max_ratio(weights: NDArray[np.uint64]) -> Fraction | None:
+    """The largest W[x][y] / W[x'][y]; None when some row can give an output that another cannot (ε = ∞).
+
+    A column of zeros is an output that never happens and says nothing.
+    """
+    top, bottom = weights.max(axis=0), weights.min(axis=0)
+    possible = top > 0
+    if np.any(bottom[possible] == 0):
+        return None
+    return max((Fraction(int(a), int(b)) for a, b in set(zip(top[possible], bottom[possible], strict=True))))
+
+
+def epsilon_of(weights: NDArray[np.uint64]) -> float:
+    """ε = ln max ratio, as the next double upwards."""
+    ratio = max_ratio(weights)
+    return math.inf if ratio is None else log_up(ratio)
+
+
+def rho_of(weights: NDArray[np.uint64]) -> float:
+    """The smallest ρ we can certify with D_α(row ‖ row') ≤ ρ·α for all α > 1 (zero-concentrated privacy).
+
+    The largest Rényi divergence between two rows, G(α), does not fall in α. So on [α₁, α₂] the wanted ratio is at
+    most G(α₂)/α₁, and beyond the last α at most ε/α. Intervals are halved, worst first, until the
+    certified bound is within 0.01 % of a value that is attained.
+    """
+    epsilon = epsilon_of(weights)
+    if math.isinf(epsilon) or epsilon == 0:
+        return epsilon
+    worst = _WorstRenyi(weights)
+    attained = worst(1.0)
+    last = max(2.0, epsilon / attained)
+    intervals = [(-worst(last), 1.0, last)]
+    certified = epsilon / last
+    while True:
+        bound, low, high = intervals[0]
+        attained = max(attained, worst(high) / high)
+        certified = max(-bound, epsilon / last)
+        if certified <= attained * (1 + _RHO_PRECISION):
+            break
+        heapq.heappop(intervals)
+        middle = math.sqrt(low * high)
+        heapq.heappush(intervals, (-worst(middle) / low, low, middle))
+        heapq.heappush(intervals, (-worst(high) / middle, middle, high))
+    return float(min(certified, epsilon**2 / 2) * (1 + _FLOAT_SLACK))
+
+
+class _WorstRenyi:
+    """G(α): the largest Rényi divergence between two rows; at α = 1 the largest KL divergence."""
+
+    def __init__(self, weights: NDArray[np.uint64]) -> None:
+        rows = np.unique(weights[:, weights.max(axis=0) > 0], axis=0).astype(np.float64)
+        self._log = np.log(rows / rows.sum(axis=1, keepdims=True))
+        # Each column is divided by its smallest weight, so that no power overflows or vanishes.
+        self._log_floor = self._log.min(axis=0)
+        self._seen: dict[float, float] = {}
+
+    def __call__(self, alpha: float) -> float:
+        if alpha not in self._seen:
+            self._seen[alpha] = self._kullback_leibler() if alpha == 1 else self._renyi(alpha)
+        return self._seen[alpha]
+
+    def _kullback_leibler(self) -> float:
+        rows = np.exp(self._log)
+        entropy = (rows * self._log).sum(axis=1, keepdims=True)
+        return float((entropy - rows @ self._log.T).max())
+
+    def _renyi(self, alpha: float) -> float:
+        above = self._log - self._log_floor
+        raised = np.exp(alpha * above)
+        lowered = np.exp(self._log_floor - (alpha - 1) * above)
+        return float(np.log((raised @ lowered.T).max()) / (alpha - 1))

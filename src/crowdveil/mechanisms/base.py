@@ -1,0 +1,86 @@
+"""What every mechanism is: frozen configuration that turns answers into reports and says what that protects."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crowdveil.answers import Answers
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain
+from crowdveil.entropy import Entropy
+from crowdveil.guarantee import Guarantee, positive_epsilon
+from crowdveil.reports import Reports
+from crowdveil.sampler import draw
+
+
+class Mechanism(ABC):
+    """A way to randomise answers. `research_only` ones exist for comparison and are never deployed."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    research_only: ClassVar[bool] = False
+
+    @abstractmethod
+    def guarantee(self, domain: Domain) -> Guarantee:
+        """The privacy one released report really has."""
+
+    @abstractmethod
+    def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
+        """The reports that leave the devices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelMechanism(Mechanism):
+    """A mechanism that randomises each answer by itself, through a channel.
+
+    With `protect_participation` ∅ is an input like any other and *every* worker × question pair of the answers'
+    dictionaries reports: a missing report would tell what the symbol hides.
+    """
+
+    epsilon: float
+    protect_participation: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+
+    @abstractmethod
+    def channel(self, domain: Domain) -> Channel:
+        """The integer table for this domain."""
+
+    def guarantee(self, domain: Domain) -> Guarantee:
+        return self.channel(domain).guarantee
+
+    def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
+        return randomize_through(self.channel(answers.domain), answers, entropy)
+
+    def symbols(self, domain: Domain) -> tuple[str | None, ...]:
+        """The channel's inputs: the domain's answers, and ∅ where participation is protected."""
+        return (*domain.symbols, None) if self.protect_participation else domain.symbols
+
+
+def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> Reports:
+    """Draw a report for each answer, or for each worker × question pair where participation is protected."""
+    worker, question, answer = answers.worker, answers.question, answers.answer
+    if channel.protects_participation:
+        n_workers, n_questions = len(answers.workers), len(answers.questions)
+        worker = np.repeat(np.arange(n_workers, dtype=np.int32), n_questions)
+        question = np.tile(np.arange(n_questions, dtype=np.int32), n_workers)
+        answer = answers.grid().ravel()
+    else:
+        given = answer >= 0
+        worker, question, answer = worker[given], question[given], answer[given]
+    return Reports(
+        worker,
+        question,
+        draw(channel, answer, entropy),
+        np.zeros(len(answer), dtype=np.int16),
+        answers.workers,
+        answers.questions,
+        (channel,),
+        answers.domain,
+    )

@@ -1,0 +1,38 @@
+"""No privacy: the report is the answer. Listed and shown as unprotected everywhere, never as ε = 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crowdveil.answers import Answers
+from crowdveil.channel import Channel, identity
+from crowdveil.domain import Domain
+from crowdveil.entropy import Entropy
+from crowdveil.errors import UnservableError
+from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms.base import Mechanism, randomize_through
+from crowdveil.reports import Reports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoPrivacy(Mechanism):
+    """The identity channel, ε = ∞."""
+
+    name: ClassVar[str] = "none"
+    summary: ClassVar[str] = "no privacy at all: the report is the answer"
+    epsilon: float | None = None
+    protect_participation: bool = False
+
+    def __post_init__(self) -> None:
+        if self.protect_participation:
+            raise UnservableError("mechanism none protects nothing, participation included", fix="use randomized-response")
+
+    def channel(self, domain: Domain) -> Channel:
+        return identity(domain)
+
+    def guarantee(self, domain: Domain) -> Guarantee:
+        return identity(domain).guarantee
+
+    def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
+        return randomize_through(identity(answers.domain), answers, entropy)

@@ -1,0 +1,70 @@
+"""The record of a research mechanism that has no table: reports are numbers with noise of known variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crowdveil.errors import ChannelError
+from crowdveil.guarantee import Guarantee
+from crowdveil.wire import sha256_of
+
+FORMAT = "crowdveil-noise/1"
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRecord:
+    """Which mechanism made the numbers, with which variance, and what it really guarantees.
+
+    `variance` is that of one report around its answer; it never takes the place of a guarantee.
+    """
+
+    mechanism: str
+    variance: float
+    guarantee: Guarantee
+
+    @property
+    def protects_participation(self) -> bool:
+        return self.guarantee.protects_participation
+
+    def _fields(self) -> dict[str, object]:
+        promise = self.guarantee
+        return {
+            "format": FORMAT,
+            "mechanism": self.mechanism,
+            "variance": repr(self.variance),
+            "unit": promise.unit,
+            "epsilon": repr(promise.epsilon),
+            "rho": repr(promise.rho),
+            "delta": repr(promise.delta),
+            "protects_participation": promise.protects_participation,
+            "note": promise.note,
+        }
+
+    @property
+    def sha256(self) -> str:
+        return sha256_of(self._fields())
+
+    def to_json(self) -> dict[str, object]:
+        return self._fields() | {"sha256": self.sha256}
+
+    @classmethod
+    def from_json(cls, data: object) -> NoiseRecord:
+        """Read a record back; a changed one is refused."""
+        try:
+            fields = {key: value for key, value in data.items() if key != "sha256"}  # type: ignore[attr-defined]
+            promise = Guarantee(
+                fields["unit"],
+                float(fields["epsilon"]),
+                float(fields["rho"]),
+                float(fields["delta"]),
+                fields["protects_participation"],
+                research_only=True,
+                note=fields["note"],
+            )
+            record = cls(fields["mechanism"], float(fields["variance"]), promise)
+            unchanged = record.to_json() == data
+        except (AttributeError, KeyError, TypeError, ValueError):
+            unchanged = False
+        if not unchanged:
+            raise ChannelError("the noise record was changed or is not understood", fix="make the reports again")
+        return record
