@@ -16,6 +16,7 @@ __all__ = [
     "Answers",
     "BudgetError",
     "Channel",
+    "ChannelError",
     "CheckError",
     "Choices",
     "CrowdveilError",

@@ -120,7 +120,7 @@ class Channel:
         return votes
 
     def scores(self, numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """An unbiased number for each output, given the number of each level (∅ counts 0), and its variance per input."""
+        """An unbiased number for each output, given that of each level (∅ counts 0), and its variance per input."""
         wanted = np.append(numbers, 0.0) if self.protects_participation else np.asarray(numbers, dtype=np.float64)
         if isinstance(self.form, Rotate):
             keep, lie = self.form.keep / 2.0**self.bits, self.form.lie / 2.0**self.bits
@@ -174,7 +174,9 @@ class Channel:
             raise ChannelError(f"a channel must have the format {FORMAT!r}", fix="update crowdveil or ask for it again")
         fields = {key: value for key, value in data.items() if key != "sha256"}
         if _hash_or_none(fields) != data.get("sha256"):
-            raise ChannelError("the channel does not match its sha256: it was changed on the way", fix="ask for it again")
+            raise ChannelError(
+                "the channel does not match its sha256: it was changed on the way", fix="ask for it again"
+            )
         expected = {"format", "sampler", "inputs", "outputs", "bits"}
         if set(fields) not in (expected | {"weights"}, expected | {"kind"}):
             raise ChannelError(f"a channel has the fields {sorted(expected)} and weights or kind; got {sorted(fields)}")

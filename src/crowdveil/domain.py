@@ -189,7 +189,8 @@ def _exact(name: str, value: int | float | str | Decimal) -> Decimal:
         number = Decimal("nan")
     if not number.is_finite():
         raise DomainError(
-            f"the {name} of a scale must be a number; got {str(value)!r}", fix="for example --scale 1:5 or --scale 0:1:0.1"
+            f"the {name} of a scale must be a number; got {str(value)!r}",
+            fix="for example --scale 1:5 or --scale 0:1:0.1",
         )
     return number
 

@@ -1,13 +1,13 @@
 """Everything crowdveil refuses, in one tree, so that callers can catch exactly what they mean.
 
-    CrowdveilError
-    ├── InputError            something the caller gave is wrong (exit code 2)
-    │   ├── DomainError       a value outside the domain, or a domain that makes no sense
-    │   ├── ChannelError      a channel that is tampered with, not normalised or not understood
-    │   ├── FileError         a file that cannot be read as what it should be
-    │   └── UnservableError   a mechanism cannot serve these parameters; names an alternative
-    ├── BudgetError           a ledger refused a release; carries the numbers
-    └── CheckError            a check ran and failed (exit code 1)
+CrowdveilError
+├── InputError            something the caller gave is wrong (exit code 2)
+│   ├── DomainError       a value outside the domain, or a domain that makes no sense
+│   ├── ChannelError      a channel that is tampered with, not normalised or not understood
+│   ├── FileError         a file that cannot be read as what it should be
+│   └── UnservableError   a mechanism cannot serve these parameters; names an alternative
+├── BudgetError           a ledger refused a release; carries the numbers
+└── CheckError            a check ran and failed (exit code 1)
 """
 
 from __future__ import annotations

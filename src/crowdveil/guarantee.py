@@ -66,7 +66,7 @@ def round_up(epsilon: float, digits: int = 4) -> str:
 
 def positive_epsilon(epsilon: float) -> float:
     """The one check of a requested ε."""
-    if not isinstance(epsilon, int | float) or not math.isfinite(epsilon) or epsilon <= 0:
+    if not math.isfinite(epsilon) or epsilon <= 0:
         raise InputError(
             f"epsilon must be a positive finite number; got {epsilon}",
             fix="choose for example 1, or mechanism none for no privacy",

@@ -26,7 +26,9 @@ class NoPrivacy(Mechanism):
 
     def __post_init__(self) -> None:
         if self.protect_participation:
-            raise UnservableError("mechanism none protects nothing, participation included", fix="use randomized-response")
+            raise UnservableError(
+                "mechanism none protects nothing, participation included", fix="use randomized-response"
+            )
 
     def channel(self, domain: Domain) -> Channel:
         return identity(domain)

@@ -1,0 +1,73 @@
+"""The command line: one file per command in this package, found by its name and loaded only when it is used."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from importlib import import_module
+
+import click
+import typer
+from typer.core import TyperGroup
+
+from crowdveil import __version__
+from crowdveil.errors import CheckError, CrowdveilError
+
+
+class _Commands(TyperGroup):
+    """Commands are the modules of this package: `verify_client.py` is `crowdveil verify-client`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return command_names()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in command_names():
+            return None
+        module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
+        if hasattr(module, "app"):
+            return typer.main.get_command(module.app)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(name=cmd_name)(module.command)
+        return typer.main.get_command(app)
+
+
+def command_names() -> list[str]:
+    """Every command there is."""
+    modules = pkgutil.iter_modules(__path__)
+    return sorted(module.name.replace("_", "-") for module in modules if not module.name.startswith("_"))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"crowdveil {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@app.callback(epilog="Start with: crowdveil demo")
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Ask a crowd. Learn the truth. Never see anybody's answer."""
+
+
+def main() -> None:
+    """Run the command line: bad input is one sentence and exit code 2, a failed check exit code 1."""
+    try:
+        app()
+    except CheckError as error:
+        _complain(error, 1)
+    except (CrowdveilError, OSError) as error:
+        _complain(error, 2)
+    except ImportError as error:
+        _complain(f"this command needs the package {error.name!r}; install crowdveil with its extra", 2)
+
+
+def _complain(error: object, code: int) -> None:
+    sentence = " ".join(str(error).split())
+    sys.stderr.write(f"crowdveil: {sentence}\n")
+    sys.exit(code)

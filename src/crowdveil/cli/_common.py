@@ -1,0 +1,83 @@
+"""What commands share: the flags of a domain, JSON output, and results that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.domain import Domain, parse_options, parse_scale
+from crowdveil.errors import FileError, InputError
+
+Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
+ScaleFlag = Annotated[str | None, typer.Option("--scale", help="The levels of scale questions: LOW:HIGH[:STEP].")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="The privacy loss that one report may cost.")]
+Parameters = Annotated[list[str] | None, typer.Option("--param", help="A parameter of the mechanism: name=value.")]
+Participation = Annotated[
+    bool, typer.Option("--protect-participation", help="Hide also whether a question was answered.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible randomness; never for answers of real people.")]
+
+
+def domain_of(options: str | None, scale: str | None) -> Domain | None:
+    """The domain the flags describe, if any."""
+    if options and scale:
+        raise InputError("give either --options or --scale; got both")
+    if options:
+        return parse_options(options)
+    return parse_scale(scale) if scale else None
+
+
+def needed_domain(options: str | None, scale: str | None) -> Domain:
+    """The domain, where a command cannot do without."""
+    domain = domain_of(options, scale)
+    if domain is None:
+        raise InputError("this command needs to know what may be answered", fix="give --options a,b,c or --scale 1:5")
+    return domain
+
+
+def parameters_of(pairs: list[str] | None) -> dict[str, Any]:
+    """`--param name=value`, each value read as JSON where it is JSON and as text elsewhere."""
+    parameters: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--param must be name=value; got {pair!r}")
+        try:
+            parameters[name.replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            parameters[name.replace("-", "_")] = value
+    return parameters
+
+
+def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:
+    """One JSON document, or the same for people."""
+    if as_json:
+        typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
+    else:
+        human()
+
+
+@contextmanager
+def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place only if everything went well."""
+    if path.exists() and not force:
+        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+    if not path.parent.is_dir():
+        raise FileError(f"the folder {path.parent} does not exist", fix="create it first")
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
