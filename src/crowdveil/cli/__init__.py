@@ -5,8 +5,8 @@ from __future__ import annotations
 import pkgutil
 import sys
 from importlib import import_module
+from typing import Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -17,10 +17,10 @@ from crowdveil.errors import CheckError, CrowdveilError
 class _Commands(TyperGroup):
     """Commands are the modules of this package: `verify_client.py` is `crowdveil verify-client`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return command_names()
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in command_names():
             return None
         module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
