@@ -1,0 +1,88 @@
+# The same verbs at the desk and in CI. Needs make, git and Python 3.11 or newer with venv; the rest installs itself.
+
+PYTHON ?= python3
+JOBS ?= 2
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+# Compiled kernels are kept between runs and shared by the test processes.
+export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check format accuracy bench docs mutants test-spark35 lock clean python
+
+help:  ## list these verbs
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: $(VENV)/.run  ## start crowdveil in the foreground (ARGS="--port 9000" to change its options)
+	@if $(BIN)/crowdveil serve --help >/dev/null 2>&1; then exec $(BIN)/crowdveil serve --demo $(ARGS); \
+	else exec $(BIN)/crowdveil demo $(ARGS); fi
+
+test: $(VENV)/.dev node_modules/.stamp  ## install what the tests need and run them all (ARGS for pytest)
+	@tools/system-packages postgresql chromium default-jre-headless nodejs npm
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+check: $(VENV)/.dev node_modules/.stamp  ## ruff, mypy, import layers, types of the device code
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	node_modules/.bin/tsc --project tsconfig.json
+
+format: $(VENV)/.dev  ## lay out the code you changed the way ruff does
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format $(ARGS)
+
+accuracy: $(VENV)/.dev  ## accuracy on real crowds, read from the directory CROWDVEIL_DATA
+	@test -d "$$CROWDVEIL_DATA" || { echo "CROWDVEIL_DATA must name the directory of datasets; got '$$CROWDVEIL_DATA'" >&2; exit 2; }
+	$(BIN)/python -m pytest tests/accuracy -s $(ARGS)
+
+bench: .venv-bench/.bench  ## speed on this machine beside the peers (in .venv-bench)
+	.venv-bench/bin/crowdveil bench $(ARGS)
+
+docs: $(VENV)/.dev  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+mutants: $(VENV)/.dev  ## plant known mistakes and expect red
+	$(BIN)/python tests/mutants.py $(ARGS)
+
+test-spark35: .venv-spark35/.spark35  ## the Spark tests on the oldest Spark we support
+	@tools/system-packages default-jre-headless
+	.venv-spark35/bin/python -m pytest tests/engines $(ARGS)
+
+lock: $(VENV)/.dev  ## resolve every lock anew (ARGS=--upgrade for newer versions)
+	$(LOCK) $(ARGS) requirements/build.in -o requirements/build.txt
+	$(LOCK) $(ARGS) pyproject.toml --extra broker --extra plot --extra dev -c requirements/build.txt -o requirements/dev.txt
+	$(LOCK) $(ARGS) pyproject.toml --extra broker --extra plot -c requirements/dev.txt -o requirements/run.txt
+	$(LOCK) $(ARGS) pyproject.toml requirements/bench.in --extra broker --extra plot -c requirements/run.txt -o requirements/bench.txt
+	$(LOCK) $(ARGS) pyproject.toml requirements/spark35.in -o requirements/spark35.txt
+	npm install --package-lock-only --ignore-scripts
+
+clean:  ## remove what these verbs created
+	rm -rf .venv .venv-bench .venv-spark35 node_modules site dist build .numba_cache .mypy_cache .ruff_cache .pytest_cache
+
+python:
+	@tools/check-python $(PYTHON)
+
+# An environment is: the build backends, the lock, then the package itself. pip refuses an editable install under
+# hashes, hence two steps; no build isolation, so that nothing unlocked is fetched behind our back.
+$(VENV)/.run: requirements/run.txt
+$(VENV)/.dev: requirements/dev.txt
+.venv-bench/.bench: requirements/bench.txt
+.venv-spark35/.spark35: requirements/spark35.txt
+
+$(VENV)/.run $(VENV)/.dev .venv-bench/.bench .venv-spark35/.spark35: requirements/build.txt pyproject.toml | python
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "installing $(filter-out requirements/build.txt,$(filter requirements/%,$^)) into $(@D)"
+	@$(call PIP,$(@D)) --require-hashes -r requirements/build.txt
+	@$(call PIP,$(@D)) --require-hashes --no-build-isolation -r $(filter-out requirements/build.txt,$(filter requirements/%,$^))
+	@$(call PIP,$(@D)) --no-deps --no-build-isolation -e .
+	@touch $@
+
+node_modules/.stamp: package.json package-lock.json
+	@tools/system-packages nodejs npm
+	npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
+	@touch $@
