@@ -44,7 +44,7 @@ bench: .venv-bench/.bench  ## speed on this machine beside the peers (in .venv-b
 	.venv-bench/bin/crowdveil bench $(ARGS)
 
 docs: $(VENV)/.dev  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 mutants: $(VENV)/.dev  ## plant known mistakes and expect red
 	$(BIN)/python tests/mutants.py $(ARGS)
