@@ -1,0 +1,1 @@
+"""Where the blocks of an iterative method live: this machine, or a Spark cluster."""

@@ -1,0 +1,37 @@
+"""From numbers to an estimate: choosing the value, simplex projection, intervals of shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+LEVEL = 0.95
+QUANTILE = float(ndtri(0.5 + LEVEL / 2))
+
+
+def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The likeliest option and its share; the first of the domain's order on a tie, -1 where nobody answered.
+
+    Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide.
+    """
+    best = shares.max(axis=1, keepdims=True)
+    value = np.argmax(shares >= best - 1e-9 * (1.0 + np.abs(best)), axis=1)
+    return np.where(answered, value, -1).astype(np.int32), np.where(answered, best[:, 0], 0.0)
+
+
+def on_simplex(votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Votes as shares: negative ones count nothing, no votes at all mean equal shares."""
+    positive = np.maximum(votes, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    even = np.full_like(positive, 1.0 / positive.shape[1])
+    shares: NDArray[np.float64] = np.divide(positive, total, out=even, where=total > 0)
+    return shares
+
+
+def wilson(share: NDArray[np.float64], count: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of a share seen in `count` answers; all of [0, 1] where there are none."""
+    square = QUANTILE**2
+    centre = (share * count + square / 2) / (count + square)
+    reach = QUANTILE * np.sqrt(share * (1 - share) * count + square / 4) / (count + square)
+    return np.clip(centre - reach, 0.0, 1.0), np.clip(centre + reach, 0.0, 1.0)

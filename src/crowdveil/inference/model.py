@@ -1,0 +1,125 @@
+"""The model interface: what an iterative method tells the driver, so that one loop serves every engine.
+
+A model never sees all reports, only blocks that hold whole questions; it hands back statistics that add up. Whatever
+must survive from one pass to the next inside a block (a layout, messages) is the block's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.domain import Domain
+from crowdveil.reports import AnyChannel
+
+Parameters: TypeAlias = Mapping[str, NDArray[Any]]
+"""What all blocks share and the M-step sets: arrays by name. Empty: nothing is known yet, start from the votes."""
+
+Statistics: TypeAlias = dict[str, NDArray[Any]]
+"""What one pass counts: arrays by name that add, block to block, in any order."""
+
+Columns: TypeAlias = dict[str, NDArray[Any]]
+"""Results of a block: arrays by name whose first axis is the block's questions."""
+
+State: TypeAlias = Any
+"""What a model keeps per block between passes; only the model looks inside, and it can be pickled."""
+
+Goal: TypeAlias = Literal["rise", "fall", "vanish"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The reports of some whole questions, sorted by question.
+
+    `question` counts from 0 within the block; `worker` is a code among all workers. `gold` holds the known truth
+    code of each question of the block, -1 where it is not known.
+    """
+
+    question: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    report: NDArray[np.int32]
+    channel: NDArray[np.int16]
+    n_questions: int
+    number: NDArray[np.float64] | None = None
+    gold: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.report)
+
+    def without_rows(self) -> Block:
+        """The block as a model needs it that has copied the rows into its own layout."""
+        none = slice(0, 0)
+        return replace(
+            self,
+            question=self.question[none].copy(),
+            worker=self.worker[none].copy(),
+            report=self.report[none].copy(),
+            channel=self.channel[none].copy(),
+            number=None,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What is known about the whole table before its rows are read."""
+
+    domain: Domain
+    channels: tuple[AnyChannel, ...]
+    n_workers: int
+    n_questions: int
+    n_reports: int
+    start: Parameters = field(default_factory=dict)
+
+    @property
+    def warm(self) -> bool:
+        """An earlier estimate's parameters, matched to these workers, are at hand."""
+        return bool(self.start)
+
+
+class Model(Protocol):
+    """One iterative method on one table. It is built from a Context, holds no data, and can be pickled.
+
+    `objective` names what `measure` returns; with the goal "rise" or "fall" it may never go the other way, with
+    "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block.
+    """
+
+    objective: str
+    goal: Goal
+    keeps_rows: bool
+
+    def init(self) -> Parameters:
+        """Where to start: the warm start, a guess, or nothing."""
+
+    def begin(self, block: Block) -> State:
+        """What this block keeps between passes."""
+
+    def e_step(self, block: Block, parameters: Parameters, state: State) -> tuple[Statistics, State]:
+        """Count the block under these parameters."""
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        """The objective at `parameters` from the statistics of a whole pass with them; NaN where there is none."""
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        """Better parameters."""
+
+    def project(self, parameters: Parameters) -> Parameters:
+        """The nearest parameters that make sense: used after an extrapolation."""
+
+    def finish(self, block: Block, parameters: Parameters, state: State) -> Columns:
+        """The results for the block's questions."""
+
+
+def add(total: Statistics, more: Statistics) -> Statistics:
+    """The sum of two counts, by name; `total` is changed in place where it can be."""
+    for name, value in more.items():
+        if name not in total:
+            total[name] = np.array(value)
+        elif total[name].ndim:
+            total[name] += value
+        else:
+            total[name] = total[name] + value
+    return total

@@ -1,0 +1,90 @@
+"""The local engine: blocks in memory, a thread for each processor; compiled kernels release the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.inference.blocks import blocks_of
+from crowdveil.inference.model import Block, Columns, Model, Parameters, State, Statistics, add
+from crowdveil.reports import Reports
+
+T = TypeVar("T")
+
+
+class Session(Protocol):
+    """Reports laid out for one model: all the driver knows of where the blocks are."""
+
+    def e_pass(self, parameters: Parameters) -> Statistics:
+        """The statistics of all blocks under these parameters; advances their states."""
+
+    def finish(self, parameters: Parameters) -> Columns:
+        """The results of all questions."""
+
+
+class Engine(Protocol):
+    """Somewhere blocks can live."""
+
+    name: ClassVar[str]
+
+    def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> Session:
+        """Lay the reports out for this model."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Threads over blocks on this machine; `threads` 0 means one per processor that may be used."""
+
+    threads: int = 0
+    name: ClassVar[str] = "local"
+
+    def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
+        threads = self.threads or len(os.sched_getaffinity(0))
+        # Blocks are made one after the other, and a model with a layout of its own lets go of the rows at once.
+        held = [_held(model, block) for block in blocks_of(reports, threads, gold)]
+        return LocalSession(model, [block for block, _ in held], [state for _, state in held], threads)
+
+
+@dataclass(slots=True)
+class LocalSession:
+    """Blocks and their states in memory."""
+
+    model: Model
+    blocks: list[Block]
+    states: list[State]
+    threads: int
+
+    def e_pass(self, parameters: Parameters) -> Statistics:
+        def count(index: int) -> Statistics:
+            statistics, self.states[index] = self.model.e_step(self.blocks[index], parameters, self.states[index])
+            return statistics
+
+        total: Statistics = {}
+        # Added in the order of the blocks, so that the same table gives the same bits every time.
+        for statistics in self._each(count):
+            total = add(total, statistics) if total else statistics
+        return total
+
+    def finish(self, parameters: Parameters) -> Columns:
+        def one(index: int) -> Columns:
+            return self.model.finish(self.blocks[index], parameters, self.states[index])
+
+        parts = list(self._each(one))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _each(self, work: Callable[[int], T]) -> Iterable[T]:
+        if len(self.blocks) == 1 or self.threads == 1:
+            return [work(index) for index in range(len(self.blocks))]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, range(len(self.blocks))))
+
+
+def _held(model: Model, block: Block) -> tuple[Block, State]:
+    state = model.begin(block)
+    return block if model.keeps_rows else block.without_rows(), state

@@ -1,0 +1,66 @@
+"""Debiased votes: how many answered each option, by exact inversion of the channels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import InputError
+from crowdveil.inference.model import Block
+from crowdveil.reports import AnyChannel, Reports
+
+
+def table_channels(channels: tuple[AnyChannel, ...]) -> tuple[Channel, ...]:
+    """The channels, all of which must have a table."""
+    tables = tuple(channel for channel in channels if isinstance(channel, Channel))
+    if len(tables) < len(channels):
+        raise InputError(
+            "this method is about options, but some reports are numbers with noise",
+            fix="use mean, median, weighted-mean or population-mean",
+        )
+    return tables
+
+
+def votes_of(
+    rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int, n_options: int
+) -> NDArray[np.float64]:
+    """Unbiased votes for each question and option; ∅ has no column."""
+    votes = np.zeros((n_questions, n_options))
+    for index, channel in enumerate(channels):
+        chosen = slice(None) if len(channels) == 1 else np.flatnonzero(rows.channel == index)
+        votes += _channel_votes(rows.question[chosen], rows.report[chosen], channel, n_questions, n_options)
+    return votes
+
+
+def effective_counts(rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int) -> NDArray[np.float64]:
+    """How many unprotected answers the reports to each question are worth, for telling two options apart.
+
+    A share near one half has the variance 1/4 for each answer; the channel adds its own on top.
+    """
+    worth = np.array([0.25 / (0.25 + _noise(channel)) for channel in channels])
+    weights = None if (worth == 1).all() else worth[rows.channel]
+    return np.bincount(rows.question, weights, minlength=n_questions).astype(np.float64)
+
+
+def _noise(channel: Channel) -> float:
+    """The largest variance a vote has because of the channel alone."""
+    if channel.is_identity:
+        return 0.0
+    votes, table = channel.votes, channel.table
+    return float((table @ votes**2 - (table @ votes) ** 2).max())
+
+
+def _channel_votes(
+    question: NDArray[np.int32], report: NDArray[np.int32], channel: Channel, n_questions: int, n_options: int
+) -> NDArray[np.float64]:
+    n_outputs = len(channel.outputs)
+    if n_questions * n_outputs <= 4 * len(report) + 100_000:
+        cells = question.astype(np.int64) * n_outputs + report
+        counts = np.bincount(cells, minlength=n_questions * n_outputs).reshape(n_questions, n_outputs)
+        if channel.is_identity:
+            return counts[:, :n_options].astype(np.float64)
+        return counts @ channel.votes[:, :n_options]
+    votes = channel.votes
+    columns = [np.bincount(question, votes[report, code], minlength=n_questions) for code in range(n_options)]
+    return np.stack(columns, axis=1)
