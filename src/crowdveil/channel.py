@@ -77,12 +77,12 @@ class Channel:
     @cached_property
     def guarantee(self) -> Guarantee:
         """Computed from the integers; nothing is claimed."""
-        pair = self._worst_rows()
+        pair = self.worst_rows()
         epsilon, rho = (math.inf, math.inf) if self.is_identity else (epsilon_of(pair), rho_of(pair))
         unit: Literal["cell", "value"] = "cell" if self.protects_participation else "value"
         return Guarantee(unit, epsilon, rho, protects_participation=self.protects_participation)
 
-    def _worst_rows(self) -> NDArray[np.uint64]:
+    def worst_rows(self) -> NDArray[np.uint64]:
         """Rows among which the largest loss stands: all of them, or two where all pairs are alike."""
         if not isinstance(self.form, Rotate):
             return self.weights

@@ -62,6 +62,15 @@ def rho_of(weights: NDArray[np.uint64]) -> float:
     return float(min(certified, epsilon**2 / 2) * (1 + _FLOAT_SLACK))
 
 
+def renyi_of(weights: NDArray[np.uint64], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest Rényi divergence between two rows at each order α > 1, rounded up; never above ε."""
+    epsilon = epsilon_of(weights)
+    if math.isinf(epsilon) or epsilon == 0:
+        return np.full(len(alphas), epsilon)
+    worst = _WorstRenyi(weights)
+    return np.array([min(worst(float(alpha)) * (1 + _FLOAT_SLACK), epsilon) for alpha in alphas])
+
+
 class _WorstRenyi:
     """G(α): the largest Rényi divergence between two rows; at α = 1 the largest KL divergence."""
 

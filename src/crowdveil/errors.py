@@ -66,7 +66,14 @@ class UnservableError(InputError):
 
 
 class BudgetError(CrowdveilError):
-    """A ledger refused a release whole; nothing was charged."""
+    """A ledger refused a release whole; nothing was charged. Costs and what is left are in ε and in ρ."""
+
+    def __init__(
+        self, problem: str, *, worker: str, cost: float, left: float, cost_rho: float, left_rho: float, fix: str = ""
+    ) -> None:
+        self.problem, self.worker, self.fix = problem, worker, fix
+        self.cost, self.left, self.cost_rho, self.left_rho = cost, left, cost_rho, left_rho
+        super().__init__(problem + (f"; {fix}" if fix else ""))
 
 
 class CheckError(CrowdveilError):
