@@ -1,0 +1,60 @@
+"""Who is asked next. A selector never picks a worker who cannot pay, in money's or in privacy's terms."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from crowdveil.errors import InputError
+from crowdveil.selection.best_predictors import BestPredictors
+from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.cheapest import Cheapest
+from crowdveil.selection.greedy import Greedy
+from crowdveil.selection.group_error import GroupError
+from crowdveil.selection.history import History
+from crowdveil.selection.random_workers import RandomWorkers
+from crowdveil.selection.selection import Selection
+
+
+class Selector(Protocol):
+    """A policy: configuration only."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
+        """Choose workers whose pay sums to at most `budget`."""
+        ...
+
+
+POLICIES: dict[str, type[Greedy | RandomWorkers | BestPredictors | Cheapest]] = {
+    kind.name: kind for kind in (Greedy, RandomWorkers, BestPredictors, Cheapest)
+}
+
+__all__ = [
+    "POLICIES",
+    "BestPredictors",
+    "Candidates",
+    "Cheapest",
+    "Greedy",
+    "GroupError",
+    "History",
+    "RandomWorkers",
+    "Selection",
+    "Selector",
+    "selector",
+]
+
+
+def selector(name: str, *, fairness: float = 0.0, paper_mode: bool = False, seed: int | None = None) -> Selector:
+    """The policy of that name; each takes only what it understands.
+
+    >>> selector("greedy", fairness=0.5)
+    Greedy(fairness=0.5, paper_mode=False)
+    """
+    if name not in POLICIES:
+        raise InputError(f"policy must be one of {', '.join(POLICIES)}; got {name!r}")
+    if name == Greedy.name:
+        return Greedy(fairness=fairness, paper_mode=paper_mode)
+    if name == RandomWorkers.name:
+        return RandomWorkers(seed=seed)
+    return BestPredictors() if name == BestPredictors.name else Cheapest()

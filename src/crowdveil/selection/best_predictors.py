@@ -1,0 +1,26 @@
+"""Best predictors: those whose own past reports were nearest to the crowd, noise included (Kandappu 2015, §4.5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.group_error import GroupError
+from crowdveil.selection.history import History
+from crowdveil.selection.selection import Selection, check_budget, fill, finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestPredictors:
+    """Smallest μ² + σ² of the worker alone, (4.6) and (4.7), without looking at money or at the rest of the group."""
+
+    name: ClassVar[str] = "best-predictors"
+    summary: ClassVar[str] = "workers whose own past reports were nearest to the crowd's average"
+
+    def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
+        alone = GroupError(history, candidates).with_each()
+        order = np.argsort(alone, kind="stable")
+        return finished(self.name, history, candidates, fill(order, candidates, check_budget(budget)), budget)

@@ -1,0 +1,157 @@
+"""What past reports tell about each worker's distance from the crowd, noise included (Kandappu 2015, §4.5.3.1).
+
+The deviation of worker i on past question j is d_ij = report − average report (4.6). A group's deviation on a question
+is the mean of its members' (4.8), which is why selection only ever needs sums of these rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from crowdveil.answers import check_unique
+from crowdveil.channel import Channel
+from crowdveil.domain import Scale
+from crowdveil.errors import InputError
+from crowdveil.reports import Reports
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """Deviations of every worker (row) on every past question (column; for choices, on every option of it).
+
+    A cell that was never seen counts as the worker's own shrunken `mean`, with a variance in `own`; so row i is
+    `mean[i]` everywhere plus the sparse `rest`. For a group S of size s and D its summed rows,
+
+        RMSE²(S) = |D|² / (K s²) + Σ own / s² + 2 Σ shared / s − base.
+
+    `own` is noise of the new question beyond what past deviations already hold; `shared` is the covariance with the
+    crowd's average, which (4.11) and (4.12) drop; `base` is the noise of that average.
+    """
+
+    workers: NDArray[Any]
+    rest: csr_matrix
+    mean: Floats
+    norm: Floats
+    noise: Floats
+    own: Floats
+    shared: Floats
+    base: float
+    unseen_variance: float
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.rest.shape[1])
+
+    @classmethod
+    def from_reports(cls, reports: Reports) -> History:
+        """Read the history from noisy reports, their noise taken from the channels."""
+        _check(reports)
+        worker, column, value, variance, n_columns = _entries(reports)
+        return _History(worker, column, value, variance, reports.n_workers, n_columns).finish(reports.workers)
+
+
+class _History:
+    """The arithmetic of `History`, step by step on one entry per seen cell."""
+
+    def __init__(
+        self, worker: NDArray[Any], column: NDArray[Any], value: Floats, variance: Floats, n_rows: int, n_columns: int
+    ) -> None:
+        self.worker, self.column, self.variance, self.shape = worker, column, variance, (n_rows, n_columns)
+        self.crowd = np.maximum(np.bincount(column, minlength=n_columns), 1)
+        average = np.bincount(column, value, minlength=n_columns) / self.crowd
+        self.deviation = value - average[column]
+        self.seen = np.bincount(worker, minlength=n_rows)
+
+    def per_worker(self, weights: Floats) -> Floats:
+        sums: Floats = np.bincount(self.worker, weights, minlength=self.shape[0]).astype(np.float64)
+        return sums
+
+    def finish(self, workers: NDArray[Any]) -> History:
+        n_columns, missing = self.shape[1], self.shape[1] - self.seen
+        mean, unseen = self.shrunken_means()
+        counts = np.maximum(self.seen, 1)
+        noise = np.where(self.seen, self.per_worker(self.variance) / counts, self.variance.mean())
+        squares = self.per_worker(self.deviation**2)
+        rest = csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape)
+        return History(
+            workers,
+            rest,
+            mean,
+            squares + missing * mean**2,
+            noise,
+            noise - self.per_worker(self.variance) / n_columns + missing / n_columns * unseen,
+            self.per_worker(self.variance / self.crowd[self.column]) / n_columns,
+            float((self.variance / self.crowd[self.column] ** 2).sum() / n_columns),
+            self.unseen_of_stranger(),
+        )
+
+    def shrunken_means(self) -> tuple[Floats, Floats]:
+        """Each worker's mean deviation (4.6), shrunk towards 0, and the variance of a cell that was not seen."""
+        within, between = self.spreads()
+        plain = self.per_worker(self.deviation) / np.maximum(self.seen, 1)
+        weight = self.seen * between / (self.seen * between + within) if between > 0 else np.zeros(self.shape[0])
+        true_within = max(within - float(self.variance.mean()), 0.0)
+        return weight * plain, true_within + (1 - weight) * between
+
+    def spreads(self) -> tuple[float, float]:
+        """Variance of deviations inside a worker, and of the workers' means between them (method of moments)."""
+        counts = np.maximum(self.seen, 1)
+        plain = self.per_worker(self.deviation) / counts
+        freedom = max(int((self.seen - (self.seen > 0)).sum()), 1)
+        within = float(((self.deviation - plain[self.worker]) ** 2).sum() / freedom)
+        known = self.seen > 0
+        between = float(np.mean(plain[known] ** 2) - within * np.mean(1 / counts[known]))
+        return max(within, np.finfo(float).tiny), max(between, 0.0)
+
+    def unseen_of_stranger(self) -> float:
+        within, between = self.spreads()
+        return max(within - float(self.variance.mean()), 0.0) + between
+
+
+def _check(reports: Reports) -> None:
+    if not len(reports):
+        raise InputError("the history must hold at least one report; got none", fix="give reports of past questions")
+    if any(channel.protects_participation for channel in reports.channels):
+        raise InputError(
+            "selection needs to see who answered, and these reports hide it (participation is protected)",
+            fix="use policy random or cheapest, or a history whose participation is visible",
+        )
+    row = check_unique(reports.worker, reports.question, reports.n_questions)
+    if row is not None:
+        raise InputError(
+            "a worker must report once per question; this row repeats one", fix="remove it", row=row + 1, field="worker"
+        )
+
+
+def _entries(reports: Reports) -> tuple[NDArray[Any], NDArray[Any], Floats, Floats, int]:
+    """(worker, column, unbiased value, noise variance) of every seen cell, and the number of columns."""
+    if isinstance(reports.domain, Scale) or any(not isinstance(channel, Channel) for channel in reports.channels):
+        return reports.worker, reports.question, reports.numbers()[0], _noise(reports), reports.n_questions
+    n_options = reports.domain.size
+    votes, spread = np.zeros((len(reports), n_options)), np.zeros((len(reports), n_options))
+    for index, channel in enumerate(reports.channels):
+        rows = reports.channel == index
+        assert isinstance(channel, Channel)
+        votes[rows] = channel.votes[reports.report[rows]]
+        # Averaged over the answers, the variance of a vote is E[vote²] − E[1 where it is the answer].
+        spread[rows] = np.maximum((channel.table @ channel.votes**2).mean(axis=0) - 1 / n_options, 0.0)
+    column = reports.question[:, None].astype(np.int64) * n_options + np.arange(n_options)
+    worker = np.repeat(reports.worker, n_options)
+    return worker, column.ravel(), votes.ravel(), spread.ravel(), reports.n_questions * n_options
+
+
+def _noise(reports: Reports) -> Floats:
+    """The noise variance of each report, averaged over the levels it may come from."""
+    known = [
+        float(channel.scores(reports.domain.numbers)[1].mean()) if isinstance(channel, Channel) else channel.variance
+        for channel in reports.channels
+    ]
+    variance: Floats = np.array(known)[reports.channel]
+    return variance

@@ -1,0 +1,26 @@
+"""Random workers as long as the money lasts: the baseline that any policy must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crowdveil.entropy import entropy_from, uniforms
+from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.history import History
+from crowdveil.selection.selection import Selection, check_budget, fill, finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomWorkers:
+    """A uniformly random order, from the operating system's entropy unless a seed is given."""
+
+    name: ClassVar[str] = "random"
+    summary: ClassVar[str] = "workers in random order, as long as the money lasts"
+    seed: int | None = None
+
+    def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
+        order = np.argsort(uniforms(entropy_from(self.seed), len(candidates)))
+        return finished(self.name, history, candidates, fill(order, candidates, check_budget(budget)), budget)

@@ -1,0 +1,87 @@
+"""The result of a selection: who is asked, what it costs, what error to expect and why it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import InputError
+from crowdveil.exact import json_number
+from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.group_error import GroupError
+from crowdveil.selection.history import History
+
+SPENT = "nobody else who can pay fits in the budget"
+EVERYONE = "everyone who can pay is chosen"
+HARMFUL = "one more worker would raise the expected error"
+ONLY_UNPROTECTED = "only unprotected workers are left, and with fairness above 0 their privacy cost is infinite"
+NOBODY = "nobody has enough pay and privacy budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`expected_rmse` is the corrected estimate, `printed_rmse` that of (4.12) as printed, which is too small."""
+
+    policy: str
+    chosen: tuple[Any, ...]
+    cost: float
+    expected_rmse: float
+    printed_rmse: float
+    stopped_because: str
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "policy": self.policy,
+            "chosen": [str(worker) for worker in self.chosen],
+            "cost": round(self.cost, 9),
+            "expected_rmse": json_number(self.expected_rmse),
+            "printed_rmse": json_number(self.printed_rmse),
+            "stopped_because": self.stopped_because,
+        }
+
+
+def finished(
+    policy: str, history: History, candidates: Candidates, picks: list[int], budget: float, because: str = ""
+) -> Selection:
+    """The selection of these candidates, with both error estimates computed afresh."""
+    errors = [GroupError(history, candidates, as_printed=printed) for printed in (False, True)]
+    for error in errors:
+        for pick in picks:
+            error.add(pick)
+    left = budget - float(candidates.pay[picks].sum())
+    return Selection(
+        policy,
+        tuple(candidates.workers[picks].tolist()),
+        float(candidates.pay[picks].sum()),
+        errors[0].rmse(),
+        errors[1].rmse(),
+        because or _why_ended(candidates, picks, left),
+    )
+
+
+def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int]:
+    """Take workers in this order as long as they can pay and the money lasts; one too dear is passed over."""
+    picks, left = [], budget
+    able, pay = candidates.can_pay(), candidates.pay
+    for each in order.tolist():
+        if able[each] and pay[each] <= left + 1e-9:
+            picks.append(each)
+            left -= float(pay[each])
+    return picks
+
+
+def check_budget(budget: float) -> float:
+    if not np.isfinite(budget) or budget <= 0:
+        raise InputError(f"the budget must be a positive number; got {budget}", fix="give what may be spent on pay")
+    return float(budget)
+
+
+def _why_ended(candidates: Candidates, picks: list[int], left: float) -> str:
+    open_ = candidates.can_pay()
+    if not picks:
+        return NOBODY
+    open_[picks] = False
+    return SPENT if open_.any() and not (open_ & candidates.affordable(left)).any() else EVERYONE

@@ -1,0 +1,254 @@
+"""Selection: equal to its definition, honest about its error, and never NaN."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from crowdveil import Choices, InputError, Reports, Scale
+from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms import mechanism
+from crowdveil.noise import NoiseRecord
+from crowdveil.selection import POLICIES, Candidates, Greedy, GroupError, History, selector
+
+GAMMAS = {"none": 0.0, "low": 3.0, "medium": 6.0, "high": 12.0}
+PAYS = {"none": 0.8, "low": 0.4, "medium": 0.2, "high": 0.1}
+EPSILONS = {"none": math.inf, "low": 3.42, "medium": 1.35, "high": 0.53}
+
+
+def gaussian_reports(numbers: np.ndarray, gammas: np.ndarray) -> Reports:
+    """Reports of Loki's Gaussian mechanism: one channel record per noise level; NaN is a question not answered."""
+    kinds = sorted(set(gammas.tolist()))
+    records = tuple(NoiseRecord("gaussian", gamma**2, Guarantee("value", 1.0, 1.0)) for gamma in kinds)
+    worker, question = np.nonzero(~np.isnan(numbers))
+    channel = np.array([kinds.index(gamma) for gamma in gammas])[worker]
+    ids = (np.arange(len(numbers)), np.arange(numbers.shape[1]))
+    return Reports(
+        worker, question, np.full(len(worker), -1), channel, *ids, records, Scale(1, 5), numbers[worker, question]
+    )
+
+
+def crowd(rng: np.random.Generator, n_workers: int, n_questions: int) -> tuple[Reports, Candidates, np.ndarray]:
+    levels = rng.choice(list(GAMMAS), n_workers, p=[0.138, 0.244, 0.389, 0.229])
+    gammas = np.array([GAMMAS[level] for level in levels])
+    truths = rng.uniform(2, 4, n_questions)
+    opinions = truths + rng.normal(0, 0.6, (n_workers, 1)) + rng.normal(0, 0.8, (n_workers, n_questions))
+    noisy = opinions + gammas[:, None] * rng.normal(size=opinions.shape)
+    candidates = Candidates(
+        np.arange(n_workers),
+        levels,
+        np.array([PAYS[level] for level in levels]),
+        np.array([EPSILONS[level] for level in levels]),
+        rng.uniform(0.3, 10, n_workers),
+    )
+    return gaussian_reports(noisy, gammas), candidates, opinions
+
+
+def error_from_scratch(numbers: np.ndarray, gammas: np.ndarray, group: list[int]) -> float:
+    """(4.8), (4.9), (4.12) with the covariance that was dropped, straight from the definition."""
+    deviation = numbers[group].mean(axis=0) - numbers.mean(axis=0)
+    mean, variance = deviation.mean(), deviation.var()
+    everyone = len(numbers)
+    correction = 2 * (gammas[group] ** 2).sum() / (len(group) * everyone) - (gammas**2).sum() / everyone**2
+    return math.sqrt(max(mean**2 + variance + correction, 0.0))
+
+
+def greedy_from_scratch(
+    numbers: np.ndarray, gammas: np.ndarray, candidates: Candidates, budget: float, fairness: float
+) -> list[int]:
+    """Algorithm 4.1 with the stop rule, recomputing every group from its members' reports."""
+    chosen: list[int] = []
+    left, error = budget, 0.0
+    cost = candidates.costs(budget, fairness)
+    while True:
+        allowed = [
+            i
+            for i in np.flatnonzero(candidates.can_pay() & np.isfinite(cost)).tolist()
+            if i not in chosen and candidates.pay[i] <= left + 1e-9
+        ]
+        if not allowed:
+            return chosen
+        errors = {i: error_from_scratch(numbers, gammas, [*chosen, i]) for i in allowed}
+        before = error if chosen else max(errors.values())
+        best = max(allowed, key=lambda i: ((before - errors[i]) / cost[i], -cost[i]))
+        if chosen and errors[best] >= before:
+            return chosen
+        chosen.append(best)
+        left, error = left - candidates.pay[best], errors[best]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_greedy_is_identical_to_its_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reports, candidates, _ = crowd(rng, int(rng.integers(5, 40)), int(rng.integers(2, 12)))
+    numbers = np.empty((reports.n_workers, reports.n_questions))
+    numbers[reports.worker, reports.question] = reports.number
+    gammas = np.array([GAMMAS[level] for level in candidates.level])
+    fairness, budget = float(rng.choice([0.0, 0.3, 0.7, 1.0])), float(rng.uniform(0.5, 8))
+    found = Greedy(fairness=fairness).select(History.from_reports(reports), candidates, budget)
+    assert list(found.chosen) == greedy_from_scratch(numbers, gammas, candidates, budget, fairness)
+    if found.chosen:
+        assert found.expected_rmse == pytest.approx(error_from_scratch(numbers, gammas, list(found.chosen)), abs=1e-6)
+
+
+def test_corrected_error_is_the_true_one_where_the_printed_formula_is_off_by_more_than_half() -> None:
+    rng = np.random.default_rng(20261115)
+    n_workers, n_questions = 100, 400
+    gammas = rng.choice([0.0, 3.0, 6.0, 12.0], n_workers, p=[0.138, 0.244, 0.389, 0.229])
+    opinions = rng.uniform(2, 4, n_questions) + rng.normal(0, 1, (n_workers, n_questions))
+    group = np.sort(rng.permutation(n_workers)[:37])
+    truth = opinions[group].mean(axis=0) - opinions.mean(axis=0)
+    true_square = (gammas[group] ** 2).sum() / 37**2 + (truth**2).mean()
+    squares = np.zeros(2)
+    n_histories = 40
+    for _ in range(n_histories):
+        reports = gaussian_reports(opinions + gammas[:, None] * rng.normal(size=opinions.shape), gammas)
+        ids = np.arange(n_workers)
+        candidates = Candidates(ids, np.array(["low"] * n_workers), *(np.ones(n_workers) for _ in range(3)))
+        history = History.from_reports(reports)
+        for printed in (False, True):
+            error = GroupError(history, candidates, as_printed=printed)
+            for each in group.tolist():
+                error.add(each)
+            squares[int(printed)] += error.squared() / n_histories
+    assert squares[0] == pytest.approx(true_square, rel=0.03)
+    assert squares[1] < 0.5 * true_square
+
+
+def test_a_hundred_thousand_workers_are_chosen_from_in_seconds() -> None:
+    rng = np.random.default_rng(7)
+    n_workers, n_questions, picks = 100_000, 50, 200
+    levels = rng.choice(["low", "medium", "high"], n_workers)
+    gammas = np.array([GAMMAS[level] for level in levels])
+    numbers = 3 + rng.normal(size=(n_workers, n_questions)) * np.sqrt(1 + gammas[:, None] ** 2)
+    candidates = Candidates(np.arange(n_workers), levels, *(np.ones(n_workers) for _ in range(3)))
+    started = time.process_time()
+    found = Greedy(paper_mode=True).select(
+        History.from_reports(gaussian_reports(numbers, gammas)), candidates, picks + 0.5
+    )
+    assert time.process_time() - started < 15
+    assert len(found.chosen) == picks
+
+
+@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("fairness", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("paper_mode", [False, True])
+def test_no_nan_and_nobody_who_cannot_pay(policy: str, fairness: float, paper_mode: bool) -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(3), 30, 6)
+    pick = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=1)
+    found = pick.select(History.from_reports(reports), candidates, 1000.0)
+    assert math.isfinite(found.expected_rmse)
+    assert math.isfinite(found.printed_rmse)
+    assert candidates.can_pay()[list(found.chosen)].all()
+    assert found.cost <= 1000
+    if policy == "greedy" and fairness > 0:
+        assert not candidates.unprotected[list(found.chosen)].any()
+
+
+def test_everyone_chosen_leaves_only_the_noise() -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(4), 20, 5)
+    rich = Candidates(candidates.workers, candidates.level, candidates.pay, candidates.epsilon, np.full(20, np.inf))
+    found = selector("cheapest").select(History.from_reports(reports), rich, 100.0)
+    gammas = np.array([GAMMAS[level] for level in candidates.level])
+    assert len(found.chosen) == 20
+    assert found.expected_rmse == pytest.approx(math.sqrt((gammas**2).sum()) / 20)
+    assert found.stopped_because == "everyone who can pay is chosen"
+
+
+def test_level_none_costs_infinite_privacy_whatever_its_epsilon_says() -> None:
+    candidates = Candidates(
+        np.array(["a", "b"]), np.array(["none", "low"]), np.ones(2), np.array([0.0, 1.0]), np.array([0.0, 2.0])
+    )
+    assert candidates.costs(4.0, 0.0).tolist() == [0.25, 0.25]
+    assert candidates.costs(4.0, 0.5).tolist() == [math.inf, 0.375]
+    assert candidates.costs(4.0, 1.0).tolist() == [math.inf, 0.5]
+
+
+def test_stops_before_harm_and_paper_mode_spends_on() -> None:
+    rng = np.random.default_rng(11)
+    gammas = np.repeat([0.0, 12.0], 30)
+    numbers = rng.uniform(2, 4, 20) + rng.normal(0, 0.5, (60, 20))
+    reports = gaussian_reports(numbers + gammas[:, None] * rng.normal(size=numbers.shape), gammas)
+    candidates = Candidates(np.arange(60), np.where(gammas, "high", "low"), np.ones(60), np.full(60, 0.1), np.ones(60))
+    history = History.from_reports(reports)
+    careful = Greedy().select(history, candidates, 60)
+    spender = Greedy(paper_mode=True).select(history, candidates, 60)
+    assert careful.stopped_because == "one more worker would raise the expected error"
+    assert len(spender.chosen) == 60
+    assert careful.expected_rmse < spender.expected_rmse
+
+
+def test_a_worker_without_history_counts_as_an_average_one_of_the_same_level() -> None:
+    reports, known, _ = crowd(np.random.default_rng(5), 200, 10)
+    stranger = Candidates(
+        np.append(known.workers, [900, 901]),
+        np.append(known.level, ["low", "high"]),
+        *(np.append(column, [1.0, 1.0]) for column in (known.pay, known.epsilon, known.remaining)),
+    )
+    alone = GroupError(History.from_reports(reports), stranger).with_each()
+    # One report of noise 3 or 12, plus the spread of opinions (0.6² + 0.8²).
+    assert alone[200] == pytest.approx(9 + 1, rel=0.15)
+    assert alone[201] == pytest.approx(144 + 1, rel=0.15)
+
+
+def test_missing_answers_are_filled_with_the_workers_own_shrunken_mean() -> None:
+    rng = np.random.default_rng(6)
+    biased = np.zeros((40, 30))
+    biased[0] += 2.0
+    numbers = 3 + biased + rng.normal(0, 0.3, biased.shape)
+    numbers[rng.random(numbers.shape) < 0.5] = np.nan
+    reports = gaussian_reports(numbers, np.zeros(40))
+    candidates = Candidates(np.arange(40), ["low"] * 40, *(np.ones(40) for _ in range(3)))
+    alone = np.sqrt(GroupError(History.from_reports(reports), candidates).with_each())
+    assert alone[0] == pytest.approx(2.0, rel=0.1)
+    assert alone[1:].max() < 0.6
+
+
+def test_history_of_choices_counts_every_option() -> None:
+    rng = np.random.default_rng(8)
+    domain = Choices(("no", "maybe", "yes"))
+    channel = mechanism("randomized-response", epsilon=2.0).channel(domain)
+    n_workers, n_questions = 60, 20
+    worker, question = (grid.ravel() for grid in np.mgrid[:n_workers, :n_questions])
+    reports = Reports(
+        worker, question, rng.integers(0, 3, len(worker)), np.zeros(len(worker)),
+        np.arange(n_workers), np.arange(n_questions), (channel,), domain,
+    )  # fmt: skip
+    candidates = Candidates(np.arange(n_workers), ["low"] * n_workers, *(np.ones(n_workers) for _ in range(3)))
+    found = Greedy().select(History.from_reports(reports), candidates, 10)
+    assert 0 < found.expected_rmse < 1
+    assert len(found.chosen) == 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_reports_is_irrelevant(seed: int) -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(seed), 25, 6)
+    shuffled = reports.rows(np.random.default_rng(seed).permutation(len(reports)))
+    first, second = (Greedy().select(History.from_reports(each), candidates, 3.0) for each in (reports, shuffled))
+    assert first.chosen == second.chosen
+
+
+def test_hidden_participation_and_repeated_rows_are_refused() -> None:
+    domain = Scale(1, 5)
+    hidden = mechanism("randomized-response", epsilon=1, protect_participation=True).channel(domain)
+    with pytest.raises(InputError, match="participation is protected"):
+        History.from_reports(Reports.from_rows([("a", "q", 0, 0)], [hidden], domain))
+    plain = mechanism("randomized-response", epsilon=1).channel(domain)
+    with pytest.raises(InputError, match="row 2"):
+        History.from_reports(Reports.from_rows([("a", "q", 0, 0), ("a", "q", 1, 0)], [plain], domain))
+
+
+@pytest.mark.parametrize("wrong", [{"fairness": -0.1}, {"fairness": 1.1}, {"fairness": math.nan}])
+def test_fairness_outside_its_range_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="fairness"):
+        Greedy(**wrong)
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf])
+def test_budget_must_be_positive(budget: float) -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(0), 5, 2)
+    with pytest.raises(InputError, match="budget"):
+        Greedy().select(History.from_reports(reports), candidates, budget)
