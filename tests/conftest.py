@@ -1,6 +1,10 @@
-"""What every test relies on: Hypothesis draws the same examples everywhere and never races a clock."""
+"""What every test relies on: this checkout's package and helpers, and the same Hypothesis examples everywhere."""
+
+from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -8,3 +12,12 @@ from hypothesis import settings
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+_HERE = Path(__file__).parent
+for _folder in (_HERE, _HERE.parent / "src"):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))
+
+# Processes that tests start must find the package too.
+_paths = [str(_HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))

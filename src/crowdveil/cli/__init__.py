@@ -26,7 +26,7 @@ class _Commands(TyperGroup):
         module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
         if hasattr(module, "app"):
             return typer.main.get_command(module.app)
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         app.command(name=cmd_name)(module.command)
         return typer.main.get_command(app)
 
@@ -43,7 +43,9 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 @app.callback(epilog="Start with: crowdveil demo")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
+from crowdveil.mechanisms import Mechanism, mechanism
 
 Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
 ScaleFlag = Annotated[str | None, typer.Option("--scale", help="The levels of scale questions: LOW:HIGH[:STEP].")]
@@ -58,6 +58,18 @@ def parameters_of(pairs: list[str] | None) -> dict[str, Any]:
     return parameters
 
 
+def described_mechanism(
+    name: str, epsilon: float | None, pairs: list[str] | None, protect_participation: bool
+) -> Mechanism:
+    """The mechanism the flags describe; flags that were not given are left to its defaults."""
+    parameters = parameters_of(pairs)
+    if epsilon is not None:
+        parameters["epsilon"] = epsilon
+    if protect_participation:
+        parameters["protect_participation"] = True
+    return mechanism(name, **parameters)
+
+
 def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:
     """One JSON document, or the same for people."""
     if as_json:
@@ -73,9 +85,7 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
         raise FileError(f"{path} exists already", fix="choose another name or give --force")
     if not path.parent.is_dir():
         raise FileError(f"the folder {path.parent} does not exist", fix="create it first")
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         yield temporary
         temporary.replace(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from crowdveil.errors import InputError
@@ -34,4 +34,7 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
     for parameter in parameters:
         if parameter not in known:
             raise InputError(f"mechanism {name} has the parameters {', '.join(known)}; got {parameter!r}")
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
+            raise InputError(f"mechanism {name} needs {field.name}", fix=f"give --{field.name}")
     return kind(**parameters)

@@ -1,0 +1,105 @@
+"""`crowdveil perturb`: randomise a file of answers into a file of reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from crowdveil.answers import Answers
+from crowdveil.cli._common import (
+    Epsilon,
+    Force,
+    Json,
+    Options,
+    Parameters,
+    Participation,
+    ScaleFlag,
+    Seed,
+    described_mechanism,
+    domain_of,
+    show,
+    whole_file,
+)
+from crowdveil.entropy import entropy_from
+from crowdveil.errors import InputError
+from crowdveil.files import read_answers, read_ids, sidecar, write_reports
+from crowdveil.files.write import is_parquet
+from crowdveil.reports import Reports
+
+
+def command(
+    answers: Annotated[Path, typer.Argument(help="CSV or Parquet with the columns worker, question, answer.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .csv or .parquet.")],
+    mechanism: Annotated[str, typer.Option("--mechanism", help="See `crowdveil mechanisms`.")],
+    epsilon: Epsilon = None,
+    options: Options = None,
+    scale: ScaleFlag = None,
+    param: Parameters = None,
+    protect_participation: Participation = False,
+    questions: Annotated[Path | None, typer.Option(help="All questions of the study: a file with that column.")] = None,
+    workers: Annotated[Path | None, typer.Option(help="All workers of the study: a file with that column.")] = None,
+    max_rows: Annotated[int, typer.Option(help="Refuse to write more reports than this.")] = 50_000_000,
+    seed: Seed = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Randomise answers: the file that comes out is all that would have left the workers' devices.
+
+    Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
+    """
+    is_parquet(output)
+    chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
+    if (questions or workers) and not protect_participation:
+        raise InputError("--questions and --workers name who reports; they need --protect-participation")
+    table = _whole_study(read_answers(answers, domain_of(options, scale)), questions, workers)
+    n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
+    if n_reports > max_rows:
+        raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
+    reports = chosen.randomize(table, entropy_from(seed))
+    _write(output, reports, force)
+    guarantee = chosen.guarantee(table.domain)
+    result: dict[str, Any] = {
+        "mechanism": mechanism,
+        "research_only": chosen.research_only,
+        "n_answers": len(table),
+        "n_reports": len(reports),
+        "n_workers": reports.n_workers,
+        "n_questions": reports.n_questions,
+        "guarantee": guarantee.to_json() | {"requested_epsilon": epsilon},
+        "output": str(output),
+    }
+    show(result, as_json=json, human=lambda: typer.echo(f"{len(reports)} reports in {output}: {guarantee}"))
+
+
+def _whole_study(answers: Answers, questions: Path | None, workers: Path | None) -> Answers:
+    """The answers with everybody and everything that must report, answered or not."""
+    return replace(
+        answers,
+        workers=_extended(answers.workers, workers, "worker"),
+        questions=_extended(answers.questions, questions, "question"),
+    )
+
+
+def _extended(ids: Any, path: Path | None, name: str) -> Any:
+    if path is None:
+        return ids
+    listed = read_ids(path, name)
+    strangers = set(ids) - set(listed)
+    if strangers:
+        raise InputError(f"{name} {sorted(strangers)[0]!r} has answers but is not in {path.name}", fix="add the row")
+    known = set(ids)
+    return np.concatenate([ids, np.array([entry for entry in listed if entry not in known], dtype=object)])
+
+
+def _write(output: Path, reports: Reports, force: bool) -> None:
+    """Reports and channels appear together: the channels first, so no report is ever without."""
+    if is_parquet(output):
+        with whole_file(output, force=force) as temporary:
+            write_reports(temporary, reports)
+        return
+    with whole_file(output, force=force) as temporary, whole_file(sidecar(output), force=force) as beside:
+        write_reports(temporary, reports, beside=beside)

@@ -1,0 +1,33 @@
+"""Crowd datasets on the user's disk: a folder per dataset with answers.csv and truth.csv, never shipped with us."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from crowdveil.answers import Answers
+from crowdveil.domain import Domain
+from crowdveil.errors import FileError
+from crowdveil.files.answers import read_answers
+from crowdveil.files.truth import read_truth
+
+VARIABLE = "CROWDVEIL_DATA"
+
+
+def data_folder(folder: str | Path | None = None) -> Path:
+    """The folder given, or the one the environment names."""
+    chosen = folder or os.environ.get(VARIABLE)
+    if not chosen or not Path(chosen).is_dir():
+        raise FileError(
+            f"the folder with the datasets is not known; got {str(chosen)!r}",
+            fix=f"give --data DIR or set {VARIABLE} to a folder that holds e.g. rte/answers.csv and rte/truth.csv",
+        )
+    return Path(chosen)
+
+
+def load_dataset(
+    name: str, domain: Domain | None = None, *, folder: str | Path | None = None
+) -> tuple[Answers, dict[str, str]]:
+    """Answers and truths of one dataset."""
+    home = data_folder(folder) / name
+    return read_answers(home / "answers.csv", domain), read_truth(home / "truth.csv")

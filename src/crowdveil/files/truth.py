@@ -1,0 +1,27 @@
+"""Truth files: question, truth; for scoring estimates, never an input of inference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crowdveil.files.table import read_table
+
+
+def read_truth(path: str | Path) -> dict[str, str]:
+    """The true value of each question, as text."""
+    table = read_table(path, ["question", "truth"])
+    question, questions = table.ids("question")
+    codes, texts = table.coded("truth")
+    truths: dict[str, str] = {}
+    for row, (place, code) in enumerate(zip(question, codes, strict=True)):
+        text = texts[code]
+        if text is None or questions[place] in truths:
+            problem = "the truth is missing" if text is None else "this question has a truth in an earlier row"
+            raise table.wrong(problem, row, "truth", "give each question one truth")
+        truths[questions[place]] = text
+    return truths
+
+
+def read_ids(path: str | Path, name: str) -> list[str]:
+    """The ids listed in one column: the questions or workers of a whole study."""
+    return [str(entry) for entry in read_table(path, [name]).ids(name)[1]]

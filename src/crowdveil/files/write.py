@@ -1,0 +1,70 @@
+"""Writing tables: CSV or Parquet by the extension."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from crowdveil.errors import FileError
+
+_PARQUET = (".parquet", ".pq")
+
+
+def is_parquet(path: str | Path) -> bool:
+    """The extension decides; anything else than CSV or Parquet is refused before work begins."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".csv", *_PARQUET):
+        raise FileError(f"the extension must be .csv or .parquet; got {str(path)!r}", fix="rename the file")
+    return suffix in _PARQUET
+
+
+def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[bytes, bytes] | None = None) -> None:
+    """Write the columns; metadata travels only in Parquet."""
+    table = pa.table(dict(columns))
+    if is_parquet(path):
+        pq.write_table(table.replace_schema_metadata(dict(metadata or {})), path)
+        return
+    _write_csv(path, pa.table({name: _plain(table[name]) for name in table.column_names}))
+
+
+def _write_csv(path: str | Path, table: Any) -> None:
+    """Without quotes, as people expect to see their files, unless some cell cannot do without."""
+    for quoting in ("none", "needed"):
+        with Path(path).open("wb") as stream:
+            stream.write((_header(table.column_names) + "\n").encode())
+            try:
+                pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False, quoting_style=quoting))
+                return
+            except pa.ArrowInvalid:
+                continue
+
+
+def _header(names: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def coded_column(codes: NDArray[Any], texts: list[str | None]) -> Any:
+    """A column of texts given by codes, without writing each text out."""
+    missing = [place for place, text in enumerate(texts) if text is None]
+    indices = pa.array(codes.astype(np.int32, copy=False), mask=np.isin(codes, missing) if missing else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([text or "" for text in texts], pa.string()))
+
+
+def id_texts(ids: NDArray[Any]) -> list[str | None]:
+    """Ids as text."""
+    return [str(name) for name in ids]
+
+
+def _plain(column: Any) -> Any:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

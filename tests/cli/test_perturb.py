@@ -1,0 +1,101 @@
+"""`crowdveil perturb` on good files and on every kind of bad one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.run import crowdveil, crowdveil_json
+
+from crowdveil.files import read_reports
+
+GOOD = "worker,question,answer\nada,q1,yes\nbob,q1,no\nbob,q2,yes\n"
+FLAGS = ("--mechanism", "randomized-response", "--epsilon", "1")
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.csv"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_reports_come_out_with_their_channels(answers: Path, extension: str) -> None:
+    output = answers.with_name(f"reports.{extension}")
+    result = crowdveil_json("perturb", answers, "-o", output, *FLAGS)
+    reports = read_reports(output)
+    assert result["n_reports"] == len(reports) == 3
+    assert reports.channels[0].guarantee.epsilon <= 1
+    assert result["guarantee"]["requested_epsilon"] == 1
+
+
+def test_with_participation_every_pair_reports(answers: Path) -> None:
+    questions = answers.with_name("questions.csv")
+    questions.write_text("task\nq1\nq2\nq3\n")
+    output = answers.with_name("reports.csv")
+    crowdveil_json("perturb", answers, "-o", output, *FLAGS, "--protect-participation", "--questions", questions)
+    assert len(read_reports(output)) == 2 * 3
+
+
+def test_a_seed_makes_it_reproducible_and_without_one_it_is_not(answers: Path) -> None:
+    answers.write_text("worker,question,answer\n" + "".join(f"w{i},q,{'yes' if i % 2 else 'no'}\n" for i in range(400)))
+    texts = []
+    for number, seed in enumerate((["--seed", "7"], ["--seed", "7"], [], [])):
+        output = answers.with_name(f"{number}.csv")
+        crowdveil_json("perturb", answers, "-o", output, *FLAGS, *seed)
+        texts.append(output.read_text())
+    assert texts[0] == texts[1]
+    assert texts[2] != texts[3]
+
+
+def test_nothing_is_overwritten_without_force(answers: Path) -> None:
+    output = answers.with_name("reports.csv")
+    output.write_text("mine")
+    done = crowdveil("perturb", answers, "-o", output, *FLAGS)
+    assert done.returncode == 2
+    assert output.read_text() == "mine"
+    assert crowdveil("perturb", answers, "-o", output, *FLAGS, "--force").returncode == 0
+
+
+BAD = {
+    "missing column": (b"worker,question\na,b\n", [], "column 'answer/label' is missing"),
+    "option": (b"worker,question,answer\na,b,no\na,c,maybe\n", ["--options", "no,yes"], "row 3"),
+    "level": (b"worker,question,answer\na,b,1\na,c,9\n", ["--scale", "1:5"], "row 3"),
+    "off the grid": (b"worker,question,answer\na,b,1.5\n", ["--scale", "1:5"], "row 2"),
+    "duplicate": (b"worker,question,answer\na,b,1\na,b,2\n", [], "row 3"),
+    "empty file": (b"", [], "is empty"),
+    "only a header": (b"worker,question,answer\n", [], "no rows"),
+    "nan": (b"worker,question,answer\na,b,1\na,c,NaN\n", [], "row 3"),
+    "nan on a scale": (b"worker,question,answer\na,b,nan\n", ["--scale", "1:5"], "row 2"),
+    "not utf-8": (b"worker,question,answer\na,b,\xff\xfe\n", [], "row 2"),
+    "not utf-8 header": (b"w\xffrker,question,answer\na,b,1\n", [], "row 1"),
+    "ragged": (b"worker,question,answer\na,b,1,3\n", [], "row 2"),
+    "no worker": (b"worker,question,answer\n,b,1\n", [], "row 2"),
+    "same column twice": (b"worker,task,question,answer\na,b,c,1\n", [], "mean the same"),
+    "step 0": (GOOD.encode(), ["--scale", "1:5:0"], "step"),
+    "uneven step": (GOOD.encode(), ["--scale", "1:5:3"], "divide"),
+    "falling scale": (GOOD.encode(), ["--scale", "5:1"], "rise"),
+    "both domains": (GOOD.encode(), ["--scale", "1:5", "--options", "a,b"], "either"),
+    "repeated option": (GOOD.encode(), ["--options", "yes,yes"], "twice"),
+    "unknown parameter": (GOOD.encode(), ["--param", "colour=red"], "colour"),
+    "too many rows": (GOOD.encode(), ["--protect-participation", "--max-rows", "3"], "--max-rows"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path, case: str) -> None:
+    content, flags, expected = BAD[case]
+    (tmp_path / "answers.csv").write_bytes(content)
+    done = crowdveil("perturb", "answers.csv", "-o", "reports.csv", *FLAGS, *flags, cwd=tmp_path)
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.csv"]
+
+
+@pytest.mark.parametrize("epsilon", ["-1", "0", "inf", "nan"])
+def test_a_bad_epsilon_is_refused(answers: Path, epsilon: str) -> None:
+    done = crowdveil("perturb", answers, "-o", answers.with_name("r.csv"), *FLAGS[:2], "--epsilon", epsilon)
+    assert done.returncode == 2
+    assert "epsilon must be a positive finite number" in done.stderr
