@@ -236,9 +236,9 @@ def _table_form(fields: dict[str, object]) -> Form:
         rows = [[count(weight) for weight in row] for row in fields["weights"]]  # type: ignore[attr-defined]
         if fields["sampler"] != "rotate":
             return Table(np.array(rows, dtype=np.uint64))
-    except (TypeError, ValueError, OverflowError) as error:
+        keep, lie = rows[0][0], (rows[0][1] if len(rows[0]) > 1 else 0)
+    except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise ChannelError(f"the weights of the channel cannot be read: {error}", fix="ask for it again") from None
-    keep, lie = rows[0][0], (rows[0][1] if len(rows[0]) > 1 else 0)
     if any(weight != (keep if x == y else lie) for x, row in enumerate(rows) for y, weight in enumerate(row)):
         raise ChannelError("randomised response has one weight on the diagonal and one elsewhere")
     return Rotate(keep, lie)

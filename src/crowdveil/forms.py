@@ -58,7 +58,9 @@ class Subset:
     outside: int
 
     def weights(self, n_inputs: int, n_outputs: int, bits: int) -> NDArray[np.uint64]:
-        member = np.zeros((n_inputs, comb(n_inputs, self.size)), dtype=bool)
+        if not 0 < self.size < n_inputs or comb(n_inputs, self.size) != n_outputs:
+            raise ChannelError(f"a subset channel has one output for each subset of {self.size} of its inputs")
+        member = np.zeros((n_inputs, n_outputs), dtype=bool)
         for column, subset in enumerate(combinations(range(n_inputs), self.size)):
             member[list(subset), column] = True
         rows = np.where(member, np.uint64(self.inside), np.uint64(self.outside))
