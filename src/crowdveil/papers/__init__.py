@@ -1,0 +1,9 @@
+"""The papers, reproduced: one module per paper; a new table or figure is one class and one line here."""
+
+from __future__ import annotations
+
+from crowdveil.papers.reproduction import Claim, Reproduction, Settings
+
+REPRODUCTIONS: dict[str, Reproduction] = {}
+
+__all__ = ["REPRODUCTIONS", "Claim", "Reproduction", "Settings"]

@@ -1,0 +1,92 @@
+"""Running a reproduction: measure, write the CSV file, read it back, and only then draw and judge."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crowdveil.errors import FileError
+from crowdveil.files.datasets import data_folder
+from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind."""
+
+    id: str
+    claims: list[Claim]
+    files: list[Path]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "id": self.id,
+            "claims": [claim.to_json() for claim in self.claims],
+            "files": [str(path) for path in self.files],
+        }
+
+
+def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> Outcome:
+    """Run one reproduction into a folder: CSV, SVG, PNG and a note."""
+    _need_data(reproduction, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / f"{reproduction.id}.csv"
+    write_rows(table, reproduction.rows(settings))
+    rows = read_rows(table)
+    figures = [folder / f"{reproduction.id}.{kind}" for kind in ("svg", "png")]
+    figure = reproduction.draw(rows)
+    for path in figures:
+        figure.savefig(path, dpi=110, bbox_inches="tight")
+    claims = reproduction.claims(rows)
+    note = folder / f"{reproduction.id}.md"
+    note.write_text(note_text(reproduction, settings, claims), encoding="utf-8")
+    return Outcome(reproduction.id, claims, [table, *figures, note])
+
+
+def note_text(reproduction: Reproduction, settings: Settings, claims: Sequence[Claim]) -> str:
+    """The note: claim, published, ours, verdict, and how we read the paper's silences."""
+    lines = [f"## {reproduction.id}: {reproduction.title}", "", f"*{reproduction.paper}*", ""]
+    lines += [f"![{reproduction.title}]({reproduction.id}.svg)", ""]
+    lines += ["| claim | published | this run | verdict |", "|---|---|---|---|"]
+    lines += [f"| {each.claim} | {each.published} | {each.ours} | {each.verdict} |" for each in claims]
+    lines += [
+        "",
+        f"Seed {settings.seed}, {settings.trials} trials{', quick' if settings.quick else ''}; "
+        f"rows in [{reproduction.id}.csv]({reproduction.id}.csv).",
+    ]
+    if reproduction.interpretation:
+        lines += ["", f"How we read it: {reproduction.interpretation}"]
+    return "\n".join(lines) + "\n"
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Tidy rows; columns in order of first appearance."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, names, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a run, numbers as numbers."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [{name: _value(text) for name, text in row.items() if text != ""} for row in csv.DictReader(stream)]
+
+
+def _value(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _need_data(reproduction: Reproduction, settings: Settings) -> None:
+    for name in reproduction.needs_data:
+        if not (data_folder(settings.data) / name / "answers.csv").is_file():
+            raise FileError(
+                f"{reproduction.id} needs the dataset {name!r} in {data_folder(settings.data)}",
+                fix="download it or choose another id",
+            )
