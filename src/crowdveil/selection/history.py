@@ -121,7 +121,7 @@ def _check(reports: Reports) -> None:
     if any(channel.protects_participation for channel in reports.channels):
         raise InputError(
             "selection needs to see who answered, and these reports hide it (participation is protected)",
-            fix="use policy random or cheapest, or a history whose participation is visible",
+            fix="give a history whose participation is visible",
         )
     row = check_unique(reports.worker, reports.question, reports.n_questions)
     if row is not None:

@@ -1,0 +1,80 @@
+"""`crowdveil select`: choose workers for the next question within a budget of money and of privacy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.files import read_reports
+from crowdveil.files.table import TextTable, read_table
+from crowdveil.selection import Candidates, History, Selection, selector
+from crowdveil.selection.candidates import UNPROTECTED
+
+
+def command(
+    history: Annotated[Path, typer.Argument(help="Reports of past questions: worker, question, report, channel.")],
+    workers: Annotated[Path, typer.Option("--workers", help="worker, level, pay, epsilon, remaining.")],
+    budget: Annotated[float, typer.Option("--budget", help="What may be spent on pay.")],
+    fairness: Annotated[float, typer.Option(help="0: money is the cost; 1: the share of privacy used up is.")] = 0.0,
+    policy: Annotated[str, typer.Option(help="greedy, random, best-predictors or cheapest.")] = "greedy",
+    paper_mode: Annotated[
+        bool, typer.Option("--paper-mode", help="As printed: spend on, even where it harms.")
+    ] = False,
+    options: Options = None,
+    scale: ScaleFlag = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Choose workers whose reports will stand for the crowd's, at the lowest cost.
+
+    Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
+    """
+    chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
+    past = History.from_reports(read_reports(history, domain_of(options, scale)))
+    found = chooser.select(past, read_candidates(workers), budget)
+    show(found.to_json(), as_json=json, human=lambda: _print(found))
+
+
+def read_candidates(path: Path) -> Candidates:
+    """The workers file; a row at level "none" needs neither ε nor a remaining budget."""
+    table = read_table(path, ["worker", "level", "pay", "epsilon", "remaining"])
+    codes, ids = table.ids("worker")
+    if len(ids) != len(codes):
+        first = np.unique(codes, return_index=True)[1]
+        row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
+        raise table.wrong("a worker must have one row; this one repeats an earlier worker", row, "worker", "remove it")
+    levels = table.columns["level"].to_pylist()
+    free = [(level or "").strip() == UNPROTECTED for level in levels]
+    columns = {name: _numbers(table, name, free) for name in ("pay", "epsilon", "remaining")}
+    return Candidates(ids[codes], np.array([(level or "").strip() for level in levels], dtype=object), **columns)
+
+
+def _numbers(table: TextTable, name: str, free: list[bool]) -> NDArray[np.float64]:
+    texts = table.columns[name].to_pylist()
+    return np.array([_number(table, name, row, text, free[row]) for row, text in enumerate(texts)])
+
+
+def _number(table: TextTable, name: str, row: int, text: str | None, free: bool) -> float:
+    spelled = (text or "").strip()
+    if not spelled and free and name != "pay":
+        return float("inf") if name == "epsilon" else 0.0
+    try:
+        number = float(spelled.replace("∞", "inf"))
+    except ValueError:
+        number = float("nan")
+    if np.isnan(number) or number < 0 or (np.isinf(number) and name == "pay"):
+        raise table.wrong(f"{name} must be a number from 0 up; got {spelled!r}", row, name, "correct it")
+    return number
+
+
+def _print(found: Selection) -> None:
+    shown = ", ".join(str(worker) for worker in found.chosen[:20])
+    more = f", … ({len(found.chosen)} in all)" if len(found.chosen) > 20 else ""
+    typer.echo(f"chosen ({found.policy}): {shown or 'nobody'}{more}")
+    typer.echo(f"cost {found.cost:g}; expected error of the crowd's average ±{found.expected_rmse:.3g} (RMSE)")
+    typer.echo(f"stopped because {found.stopped_because}")

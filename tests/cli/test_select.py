@@ -1,0 +1,74 @@
+"""`crowdveil select`: the JSON contract, and refusals in one sentence."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.run import crowdveil, crowdveil_json
+
+from crowdveil import Answers, Scale, entropy_from
+from crowdveil.files import write_reports
+from crowdveil.mechanisms import mechanism
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    rows = [(f"w{i}", f"q{j}", int(np.clip(round(rng.normal(3, 1)), 1, 5))) for i in range(12) for j in range(8)]
+    reports = mechanism("randomized-response", epsilon=2).randomize(
+        Answers.from_rows(rows, Scale(1, 5)), entropy_from(7)
+    )
+    path = tmp_path / "past.csv"
+    write_reports(path, reports)
+    return path
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Path:
+    rows = [f"w{i},low,0.5,1.0,{3.0 if i != 4 else 0.5}" for i in range(12)]
+    path = tmp_path / "workers.csv"
+    path.write_text("worker,level,pay,epsilon,remaining\n" + "\n".join([*rows, "new,none,0.5,,"]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("policy", ["greedy", "random", "best-predictors", "cheapest"])
+@pytest.mark.parametrize("fairness", ["0", "1"])
+def test_json_names_who_is_chosen_and_why(past: Path, workers: Path, policy: str, fairness: str) -> None:
+    asked = ["select", past, "--workers", workers, "--budget", 100]
+    result = crowdveil_json(*asked, "--policy", policy, "--fairness", fairness)
+    assert {"chosen", "cost", "expected_rmse", "stopped_because"} <= set(result)
+    assert "w4" not in result["chosen"]
+    assert result["cost"] == pytest.approx(0.5 * len(result["chosen"]))
+    assert math.isfinite(result["expected_rmse"])
+
+
+def test_people_read_sentences(past: Path, workers: Path) -> None:
+    done = crowdveil("select", past, "--workers", workers, "--budget", 2)
+    assert done.returncode == 0
+    assert "stopped because" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("w0,low,cheap,1,3", "row 2, column 'pay': pay must be a number"),
+        ("w0,low,1,,3", "row 2, column 'epsilon'"),
+        ("w0,low,1,1,3\nw0,low,1,1,3", "row 3, column 'worker'"),
+    ],
+)
+def test_bad_workers_are_refused_with_their_row(past: Path, tmp_path: Path, row: str, sentence: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(f"worker,level,pay,epsilon,remaining\n{row}\n")
+    done = crowdveil("select", past, "--workers", path, "--budget", 2)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_policy_is_refused(past: Path, workers: Path) -> None:
+    done = crowdveil("select", past, "--workers", workers, "--budget", 2, "--policy", "oracle")
+    assert done.returncode == 2
+    assert "policy must be one of" in done.stderr
