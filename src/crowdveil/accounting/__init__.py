@@ -2,5 +2,36 @@
 
 from crowdveil.accounting.conversion import DEFAULT_DELTA, delta_from_rho, epsilon_from_rho, rho_max
 from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, Unprotected
+from crowdveil.accounting.ledger import Budget, Ledger, Loss
+from crowdveil.accounting.nano import nano_down, nano_up
+from crowdveil.accounting.spend import Spend, cells_at_stake
+from crowdveil.accounting.sqlite import SqliteStorage
+from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage
 
-__all__ = ["DEFAULT_DELTA", "delta_from_rho", "epsilon_from_rho", "gaussian_delta", "gaussian_epsilon", "rho_max"]
+__all__ = [
+    "DEFAULT_DELTA",
+    "Budget",
+    "ChannelLaw",
+    "Charge",
+    "GaussianLaw",
+    "JointLaw",
+    "Law",
+    "Ledger",
+    "Loss",
+    "MemoryStorage",
+    "PureLaw",
+    "Receipt",
+    "Spend",
+    "SqliteStorage",
+    "Storage",
+    "Unprotected",
+    "cells_at_stake",
+    "delta_from_rho",
+    "epsilon_from_rho",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "nano_down",
+    "nano_up",
+    "rho_max",
+]

@@ -1,0 +1,183 @@
+"""How one release behaves under composition: its ε, its ρ, its Rényi divergences and its privacy-loss atoms.
+
+Numbers are those of a single report. How many there are is known to `Spend` alone and multiplied in one place,
+`composition.releases`. A kind that is in use never changes its meaning; a new meaning is a new kind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.accounting.atoms import Atoms, channel_atoms, pure_atoms
+from crowdveil.channel import Channel
+from crowdveil.divergence import renyi_of
+from crowdveil.errors import InputError
+from crowdveil.guarantee import Unit
+
+
+class Law(ABC):
+    """What composition may know about one report."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    # A ledger adds up releases whose sums of ε and ρ bound the loss whatever is asked next.
+    chargeable: ClassVar[bool] = True
+
+    unit: Unit
+    protects_participation: bool
+    epsilon: float
+    rho: float
+
+    @abstractmethod
+    def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """An upper bound of D_α for each order α."""
+
+    @abstractmethod
+    def atoms(self) -> Atoms:
+        """A pair of distributions that dominates every pair of neighbours."""
+
+    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+        """`count` reports, seen in this unit, as independent releases of one law."""
+        return self, count
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The fields that spell the law, without its kind; no floats, because hashes must agree everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLaw(Law):
+    """A report drawn through a channel: everything is computed from its integers."""
+
+    kind: ClassVar[str] = "channel"
+    channel: Channel
+
+    @property
+    def unit(self) -> Unit:  # type: ignore[override]
+        return self.channel.guarantee.unit
+
+    @property
+    def protects_participation(self) -> bool:  # type: ignore[override]
+        return self.channel.protects_participation
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        return self.channel.guarantee.epsilon
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        return self.channel.guarantee.rho
+
+    def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return renyi_of(self.channel.worst_rows(), alphas)
+
+    def atoms(self) -> Atoms:
+        return channel_atoms(self.channel.worst_rows())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"channel": self.channel.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class PureLaw(Law):
+    """A report of which only ε is known: every ε-private pair is a blurred binary randomised response of that ε."""
+
+    kind: ClassVar[str] = "pure"
+    epsilon: float
+    unit: Unit = "value"
+    protects_participation: bool = False
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        # ρ of binary randomised response is its KL divergence, ε·(e^ε − 1)/(e^ε + 1).
+        return self.epsilon * math.tanh(self.epsilon / 2) if math.isfinite(self.epsilon) else math.inf
+
+    def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not 0 < self.epsilon < math.inf:
+            return np.full(len(alphas), self.epsilon)
+        # With p = 1/(1 + e^−ε): e^((α−1)D) = p·e^((α−1)ε) + (1 − p)·e^(−(α−1)ε).
+        keep, steps = -math.log1p(math.exp(-self.epsilon)), (alphas - 1) * self.epsilon
+        divergence: NDArray[np.float64] = np.logaddexp(keep + steps, keep - self.epsilon - steps) / (alphas - 1)
+        return np.minimum(divergence, self.epsilon)
+
+    def atoms(self) -> Atoms:
+        return pure_atoms(self.epsilon)
+
+    def to_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"epsilon": repr(self.epsilon), "unit": self.unit}
+        return fields | {"protects_participation": self.protects_participation}
+
+
+@dataclass(frozen=True, slots=True)
+class JointLaw(PureLaw):
+    """One release about all answers at once, ε-private for one of them: changing n of them costs n·ε."""
+
+    kind: ClassVar[str] = "joint"
+    chargeable: ClassVar[bool] = False
+
+    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+        times = count if unit == "vector" else 1
+        return PureLaw(self.epsilon * times, self.unit, self.protects_participation), 1
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw(Law):
+    """A number with Gaussian noise (research): `mu` is the range of the answers divided by the deviation."""
+
+    kind: ClassVar[str] = "gaussian"
+    # At every finite ε its δ is above zero.
+    chargeable: ClassVar[bool] = False
+    mu: float
+    unit: Unit = "value"
+    protects_participation: bool = False
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        return math.inf if self.mu > 0 else 0.0
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        return self.mu**2 / 2
+
+    def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return alphas * self.rho
+
+    def atoms(self) -> Atoms:
+        raise NotImplementedError("Gaussian losses have no atoms; composition adds their mu² and reads the sum exactly")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "mu": repr(self.mu),
+            "unit": self.unit,
+            "protects_participation": self.protects_participation,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unprotected(PureLaw):
+    """The report is the answer: listed by name beside every guarantee, never summed into one."""
+
+    kind: ClassVar[str] = "unprotected"
+    epsilon: float = math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+
+def law_of_channel(channel: Channel) -> Law:
+    """The law of a report through this channel; one that can prove its answer is no protection at all."""
+    return ChannelLaw(channel) if channel.guarantee.protected else Unprotected()
+
+
+def number(fields: dict[str, Any], name: str) -> float:
+    """A float that was spelled as text."""
+    try:
+        return float(fields[name])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"a spend needs the number {name!r}; got {fields.get(name)!r}") from None

@@ -1,0 +1,188 @@
+"""The ledger: charges before a report is drawn, refuses what would pass the budget, and says why with numbers.
+
+Accept a release iff Σε ≤ ε_max or Σρ ≤ ρ_max(ε_max, δ_max). This is sound even when every question depends on
+all earlier reports; the argument stands in `docs/explain/ledger-soundness.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, rho_max
+from crowdveil.accounting.nano import SATURATED, amount_of, nano_down, nano_up
+from crowdveil.accounting.spend import Spend
+from crowdveil.accounting.storage import NOTHING, Charge, Line, MemoryStorage, Receipt, Storage
+from crowdveil.errors import BudgetError, InputError
+from crowdveil.guarantee import positive_epsilon, round_up
+
+CARRIED_OVER = "carried-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The ceiling a worker sets: (ε, δ) for everything the ledger will ever accept. δ = 0 is allowed: then only Σε
+    counts.
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+    cap: Charge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        positive_epsilon(self.epsilon)
+        if self.delta != 0:
+            check_delta(self.delta)
+        cap = Charge(nano_down(self.epsilon), nano_down(rho_max(self.epsilon, self.delta)))
+        object.__setattr__(self, "cap", cap)
+
+    @property
+    def rho(self) -> float:
+        return amount_of(self.cap.rho)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a worker has spent, and beside it the names of what was answered without protection."""
+
+    epsilon: float
+    rho: float
+    unprotected: dict[str, int]
+
+    def __str__(self) -> str:
+        words = f"ε {round_up(self.epsilon)}, ρ {round_up(self.rho)} spent"
+        names = ", ".join(f"{name} ({count})" for name, count in self.unprotected.items())
+        return words + (f"; not protected, and not in these numbers: {names}" if names else "")
+
+
+class Ledger:
+    """Append-only, idempotent by key, refuses whole.
+
+    >>> from crowdveil.accounting.laws import PureLaw
+    >>> ledger = Ledger(Budget(1, 0))
+    >>> ledger.charge("ada", Spend(PureLaw(0.75), "health"), key="study 1").number
+    1
+    >>> ledger.charge("ada", Spend(PureLaw(0.5), "income"), key="study 2")
+    Traceback (most recent call last):
+    crowdveil.errors.BudgetError: worker 'ada' has ε 0.25 (ρ 0) left but 'income' costs ε 0.5 (ρ 0.1225); choose a ...
+    """
+
+    def __init__(self, budget: Budget, storage: Storage | None = None) -> None:
+        self.budget = budget
+        self._storage: Storage = MemoryStorage() if storage is None else storage
+
+    def charge(self, worker: str, *spends: Spend, key: str) -> Receipt:
+        """Charge all the spends together, or raise BudgetError and charge nothing.
+
+        A key that was charged before returns its receipt at no cost, so a retry is free; it must be the same release.
+        """
+        wanted = self._receipt(worker, spends, key)
+        receipt = self._storage.record(wanted, None if wanted.charge == NOTHING else self.budget.cap)
+        if receipt is None:
+            raise self._refusal(worker, wanted, _names(spends))
+        if not receipt.same_release(wanted):
+            raise InputError(f"key {key!r} was already used for another release", fix="use a new key for each release")
+        return receipt
+
+    def release(self, worker: str, *spends: Spend, key: str, draw: Callable[[], str]) -> str:
+        """Charge, then draw, then store what was drawn, and return what is stored: only that may leave the device.
+
+        After a crash anywhere in between, calling again neither charges twice nor lets a second draw out.
+        """
+        self.charge(worker, *spends, key=key)
+        stored = self._storage.kept(worker, key)
+        return self._storage.keep(worker, key, draw()) if stored is None else stored
+
+    def affords(self, worker: str, *spends: Spend) -> bool:
+        """Whether `charge` would accept now."""
+        wanted = self._receipt(worker, spends, key="")
+        return wanted.charge == NOTHING or (self._storage.spent(worker) + wanted.charge).within(self.budget.cap)
+
+    def loss(self, worker: str) -> Loss:
+        """Everything charged so far."""
+        spent = self._storage.spent(worker)
+        unprotected: dict[str, int] = {}
+        for line in (line for receipt in self.receipts(worker) for line in receipt.lines):
+            if line.kind == "unprotected":
+                unprotected[line.name] = unprotected.get(line.name, 0) + line.count
+        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected)
+
+    def left(self, worker: str) -> Loss:
+        """What remains in each currency; a release needs to fit into one of them."""
+        left = self._left(worker)
+        return Loss(amount_of(left.epsilon), amount_of(left.rho), {})
+
+    def receipts(self, worker: str) -> tuple[Receipt, ...]:
+        return self._storage.receipts(worker)
+
+    def carry_over(self, worker: str, *, epsilon: float, rho: float, key: str) -> Receipt:
+        """Start no lower than what is known elsewhere (another device, the broker's mirror): adds only the difference.
+
+        It is recorded even past the cap, because it has been spent.
+        """
+        spent = self._storage.spent(worker)
+        more = Charge(max(0, nano_up(epsilon) - spent.epsilon), max(0, nano_up(rho) - spent.rho))
+        line = Line(CARRIED_OVER, CARRIED_OVER, "vector", 1, more.epsilon, more.rho)
+        receipt = self._storage.record(Receipt(worker, key, more, (line,)), None)
+        assert receipt is not None
+        return receipt
+
+    def _receipt(self, worker: str, spends: tuple[Spend, ...], key: str) -> Receipt:
+        if not spends:
+            raise InputError("a charge needs at least one spend; got none")
+        lines = tuple(_line(spend) for spend in spends)
+        for spend in spends:
+            if not spend.law.chargeable:
+                raise self._unchargeable(worker, spend)
+        total = NOTHING
+        for line in lines:
+            total += Charge(line.epsilon, line.rho)
+        return Receipt(worker, key, total, lines)
+
+    def _left(self, worker: str) -> Charge:
+        cap, spent = self.budget.cap, self._storage.spent(worker)
+        return Charge(max(0, cap.epsilon - spent.epsilon), max(0, cap.rho - spent.rho))
+
+    def _refusal(self, worker: str, wanted: Receipt, names: str) -> BudgetError:
+        left, cost = self._left(worker), wanted.charge
+        return BudgetError(
+            f"worker {worker!r} has ε {_shown_left(left.epsilon)} (ρ {_shown_left(left.rho)}) left but {names} "
+            f"costs ε {round_up(amount_of(cost.epsilon))} (ρ {round_up(amount_of(cost.rho))})",
+            fix="choose a lower level, answer fewer questions or raise the cap",
+            worker=worker,
+            cost=amount_of(cost.epsilon),
+            left=amount_of(left.epsilon),
+            cost_rho=amount_of(cost.rho),
+            left_rho=amount_of(left.rho),
+        )
+
+    def _unchargeable(self, worker: str, spend: Spend) -> BudgetError:
+        left = self._left(worker)
+        reason = "has δ above 0 at every ε" if math.isinf(spend.epsilon) else "is not an independent release"
+        return BudgetError(
+            f"{spend.name!r} ({spend.kind}) {reason}, and a ledger does not take it",
+            fix="use a channel mechanism such as randomized-response",
+            worker=worker,
+            cost=spend.epsilon,
+            left=amount_of(left.epsilon),
+            cost_rho=spend.rho,
+            left_rho=amount_of(left.rho),
+        )
+
+
+def _line(spend: Spend) -> Line:
+    """The charge is rounded up once for each report, so that it does not depend on how reports are grouped."""
+    law, protected = spend.law, spend.protected
+    epsilon, rho = (min(spend.count * nano_up(each), SATURATED) if protected else 0 for each in (law.epsilon, law.rho))
+    return Line(spend.kind, spend.name, law.unit, spend.count, epsilon, rho)
+
+
+def _names(spends: tuple[Spend, ...]) -> str:
+    first = repr(spends[0].name)
+    return first if len(spends) == 1 else f"{first} with {len(spends) - 1} more"
+
+
+def _shown_left(nano: int) -> str:
+    """What is left is rounded down: a printed number never promises too much."""
+    return f"{nano // 10**5 / 10**4:.4f}".rstrip("0").rstrip(".")

@@ -1,0 +1,113 @@
+"""Spend: what was released, apart from how it is read. Meanings never change, and unknown kinds are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from crowdveil.accounting.laws import (
+    ChannelLaw,
+    GaussianLaw,
+    JointLaw,
+    Law,
+    PureLaw,
+    Unprotected,
+    law_of_channel,
+    number,
+)
+from crowdveil.channel import Channel
+from crowdveil.errors import InputError
+from crowdveil.guarantee import Unit
+
+FORMAT = "crowdveil-spend/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """`count` reports released under one law; `name` is what the worker is shown.
+
+    With participation protected, every question of a study reports, so `count` is their number (see `cells_at_stake`).
+
+    >>> from crowdveil.forms import Rotate
+    >>> channel = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(3 * 2**30, 2**30))
+    >>> spend = Spend.through(channel, name="health", count=2)
+    >>> spend == Spend.from_json(spend.to_json())
+    True
+    """
+
+    law: Law
+    name: str
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if not _is_count(self.count):
+            raise InputError(f"count must be a whole number of reports, 1 or more; got {self.count!r}")
+
+    @classmethod
+    def through(cls, channel: Channel, *, name: str, count: int = 1) -> Spend:
+        """`count` reports drawn through the channel; the identity channel gives an unprotected spend."""
+        return cls(law_of_channel(channel), name, count)
+
+    @property
+    def kind(self) -> str:
+        return self.law.kind
+
+    @property
+    def protected(self) -> bool:
+        return not isinstance(self.law, Unprotected)
+
+    @property
+    def epsilon(self) -> float:
+        """What all the reports cost by basic composition."""
+        return self.count * self.law.epsilon
+
+    @property
+    def rho(self) -> float:
+        return self.count * self.law.rho
+
+    def to_json(self) -> dict[str, Any]:
+        head = {"format": FORMAT, "kind": self.kind, "name": self.name, "count": self.count}
+        return head | self.law.to_json()
+
+    @classmethod
+    def from_json(cls, data: object) -> Spend:
+        """Read a spend back. A kind this version does not know is refused: guessing would miscount privacy."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"a spend must have the format {FORMAT!r}", fix="update crowdveil")
+        kind = data.get("kind")
+        if kind not in _READERS:
+            raise InputError(f"a spend must be of kind {', '.join(_READERS)}; got {kind!r}", fix="update crowdveil")
+        return cls(_READERS[kind](data), str(data.get("name", "")), data.get("count", 1))
+
+
+def cells_at_stake(n_questions: int, *, at_most: int | None = None) -> int:
+    """How many reports of a study that protects participation may differ between two workers.
+
+    All of them; or 2·t where the device enforces a public bound of t answers, because two vectors of at most t answers
+    differ in at most 2·t cells.
+
+    >>> cells_at_stake(40), cells_at_stake(40, at_most=5)
+    (40, 10)
+    """
+    return n_questions if at_most is None else min(n_questions, 2 * at_most)
+
+
+def _is_count(count: object) -> bool:
+    return isinstance(count, int) and not isinstance(count, bool) and count >= 1
+
+
+def _flags(fields: dict[str, Any]) -> tuple[Unit, bool]:
+    unit, protects = fields.get("unit"), fields.get("protects_participation")
+    if unit not in ("value", "cell", "vector") or not isinstance(protects, bool):
+        raise InputError(f"a spend must name the unit value, cell or vector; got {unit!r}")
+    return cast(Unit, unit), protects
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Law]] = {
+    ChannelLaw.kind: lambda fields: law_of_channel(Channel.from_json(fields.get("channel"))),
+    PureLaw.kind: lambda fields: PureLaw(number(fields, "epsilon"), *_flags(fields)),
+    JointLaw.kind: lambda fields: JointLaw(number(fields, "epsilon"), *_flags(fields)),
+    GaussianLaw.kind: lambda fields: GaussianLaw(number(fields, "mu"), *_flags(fields)),
+    Unprotected.kind: lambda fields: Unprotected(),
+}

@@ -1,0 +1,159 @@
+"""A ledger in one SQLite file: the memory of a device, which outlives its process and is shared by several.
+
+One conditional UPDATE inside BEGIN IMMEDIATE decides; triggers make the tables append-only for everyone who opens them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crowdveil.accounting.nano import SATURATED
+from crowdveil.accounting.storage import NOTHING, Charge, Receipt
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS spent (
+    worker TEXT PRIMARY KEY, epsilon INTEGER NOT NULL, rho INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS receipts (
+    worker TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
+    epsilon INTEGER NOT NULL, rho INTEGER NOT NULL, lines TEXT NOT NULL,
+    PRIMARY KEY (worker, number), UNIQUE (worker, key)
+) STRICT;
+CREATE TABLE IF NOT EXISTS reports (
+    worker TEXT NOT NULL, key TEXT NOT NULL, report TEXT NOT NULL, PRIMARY KEY (worker, key)
+) STRICT;
+CREATE TRIGGER IF NOT EXISTS spent_never_falls BEFORE UPDATE ON spent
+    WHEN new.epsilon < old.epsilon OR new.rho < old.rho
+    BEGIN SELECT raise(ABORT, 'a ledger never falls'); END;
+CREATE TRIGGER IF NOT EXISTS spent_is_never_removed BEFORE DELETE ON spent
+    BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS receipts_never_change BEFORE UPDATE ON receipts
+    BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS receipts_are_never_removed BEFORE DELETE ON receipts
+    BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS reports_never_change BEFORE UPDATE ON reports
+    BEGIN SELECT raise(ABORT, 'a report is drawn once'); END;
+"""
+
+_CHARGE = """
+UPDATE spent SET epsilon = min(epsilon + :epsilon, :saturated), rho = min(rho + :rho, :saturated)
+WHERE worker = :worker AND (:always OR epsilon + :epsilon <= :cap_epsilon OR rho + :rho <= :cap_rho)
+"""
+
+
+class SqliteStorage:
+    """Open, or create, the ledger at `path`. Use it as a context manager or call `close`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        # FULL: a charge is on the disk before the noise is drawn, even if the power fails right after.
+        self._connection.execute("PRAGMA synchronous = FULL")
+        with self._transaction():
+            for statement in _statements(_SCHEMA):
+                self._connection.execute(statement)
+
+    def __enter__(self) -> SqliteStorage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def record(self, receipt: Receipt, cap: Charge | None) -> Receipt | None:
+        with self._transaction():
+            if (stored := self._stored(receipt.worker, receipt.key)) is not None:
+                return stored
+            self._execute("INSERT OR IGNORE INTO spent VALUES (?, 0, 0)", receipt.worker)
+            if self._connection.execute(_CHARGE, _values(receipt, cap)).rowcount != 1:
+                return None
+            (last,) = self._one("SELECT coalesce(max(number), 0) FROM receipts WHERE worker = ?", receipt.worker)
+            numbered = replace(receipt, number=last + 1)
+            self._insert(numbered)
+            return numbered
+
+    def spent(self, worker: str) -> Charge:
+        with self._lock:
+            row = self._one("SELECT epsilon, rho FROM spent WHERE worker = ?", worker)
+            return Charge(*row) if row else NOTHING
+
+    def receipts(self, worker: str) -> tuple[Receipt, ...]:
+        with self._lock:
+            rows = self._execute(f"{_SELECT} WHERE worker = ? ORDER BY number", worker).fetchall()
+            return tuple(_receipt(row) for row in rows)
+
+    def keep(self, worker: str, key: str, report: str) -> str:
+        with self._transaction():
+            self._execute("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", worker, key, report)
+            (stored,) = self._one("SELECT report FROM reports WHERE worker = ? AND key = ?", worker, key)
+            return str(stored)
+
+    def kept(self, worker: str, key: str) -> str | None:
+        with self._lock:
+            row = self._one("SELECT report FROM reports WHERE worker = ? AND key = ?", worker, key)
+            return row[0] if row else None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+
+    def _stored(self, worker: str, key: str) -> Receipt | None:
+        row = self._one(f"{_SELECT} WHERE worker = ? AND key = ?", worker, key)
+        return _receipt(row) if row else None
+
+    def _insert(self, receipt: Receipt) -> None:
+        charge, place = receipt.charge, (receipt.worker, receipt.number, receipt.key)
+        values = (*place, charge.epsilon, charge.rho, receipt.spelled())
+        self._execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", *values)
+
+    def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        return self._connection.execute(statement, values)
+
+    def _one(self, statement: str, *values: object) -> Any:
+        return self._execute(statement, *values).fetchone()
+
+
+_SELECT = "SELECT worker, key, epsilon, rho, lines, number FROM receipts"
+
+
+def _receipt(row: tuple[Any, ...]) -> Receipt:
+    worker, key, epsilon, rho, lines, number = row
+    return Receipt(worker, key, Charge(epsilon, rho), Receipt.lines_from(lines), number)
+
+
+def _values(receipt: Receipt, cap: Charge | None) -> dict[str, object]:
+    ceiling = cap or NOTHING
+    return {
+        "worker": receipt.worker,
+        "epsilon": receipt.charge.epsilon,
+        "rho": receipt.charge.rho,
+        "cap_epsilon": ceiling.epsilon,
+        "cap_rho": ceiling.rho,
+        "always": cap is None,
+        "saturated": SATURATED,
+    }
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The script's statements one by one: executescript would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

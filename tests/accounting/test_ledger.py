@@ -1,0 +1,259 @@
+"""The ledger refuses what would pass the budget, whatever races, retries or dies around it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil import BudgetError, Choices, InputError, identity
+from crowdveil.accounting import (
+    Budget,
+    GaussianLaw,
+    JointLaw,
+    Ledger,
+    MemoryStorage,
+    PureLaw,
+    Spend,
+    SqliteStorage,
+    Storage,
+    nano_down,
+    nano_up,
+)
+from crowdveil.channel import Channel
+from crowdveil.forms import Rotate
+
+FIVE = ("1", "2", "3", "4", "5")
+
+
+@cache
+def five_ary(epsilon: float) -> Channel:
+    lie = int(2**32 / (math.exp(epsilon) + 4)) + 1
+    return Channel(FIVE, FIVE, 32, "rotate", Rotate(2**32 - 4 * lie, lie))
+
+
+def answer(epsilon: float, name: str = "health") -> Spend:
+    return Spend.through(five_ary(epsilon), name=name)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    if request.param == "memory":
+        yield MemoryStorage()
+        return
+    with SqliteStorage(tmp_path / "ledger.sqlite") as opened:
+        yield opened
+
+
+def fill(ledger: Ledger, epsilon: float) -> int:
+    count = 0
+    while ledger.affords("ada", answer(epsilon)):
+        ledger.charge("ada", answer(epsilon), key=str(count))
+        count += 1
+    return count
+
+
+def test_twenty_three_five_ary_answers_fit_into_four(storage: Storage) -> None:
+    ledger = Ledger(Budget(4, 1e-6), storage)
+    assert fill(ledger, 0.25) == 23
+    with pytest.raises(BudgetError):
+        ledger.charge("ada", answer(0.25), key="one more")
+
+
+def test_few_large_answers_are_counted_by_basic_composition(storage: Storage) -> None:
+    assert fill(Ledger(Budget(4, 1e-6), storage), 2) == 2
+
+
+def test_without_delta_only_epsilon_counts(storage: Storage) -> None:
+    assert fill(Ledger(Budget(4, 0), storage), 0.25) == 16
+
+
+def test_a_refusal_carries_its_numbers_and_charges_nothing(storage: Storage) -> None:
+    ledger = Ledger(Budget(1, 0), storage)
+    ledger.charge("w7", Spend(PureLaw(0.75), "health"), key="a")
+    with pytest.raises(BudgetError, match=r"worker 'w7' has ε 0\.25") as refused:
+        ledger.charge("w7", Spend(PureLaw(0.5), "income"), key="b")
+    error = refused.value
+    assert (error.worker, error.left, error.cost) == ("w7", 0.25, 0.5)
+    assert error.cost_rho == pytest.approx(0.5 * math.tanh(0.25), abs=1e-8)
+    assert ledger.loss("w7").epsilon == 0.75
+    assert len(ledger.receipts("w7")) == 1
+
+
+def test_a_retry_returns_the_stored_receipt_at_no_cost(storage: Storage) -> None:
+    ledger = Ledger(Budget(1), storage)
+    first = ledger.charge("ada", answer(1), key="study")
+    assert ledger.charge("ada", answer(1), key="study") == first
+    assert len(ledger.receipts("ada")) == 1
+
+
+def test_a_key_is_not_reused_for_another_release(storage: Storage) -> None:
+    ledger = Ledger(Budget(5), storage)
+    ledger.charge("ada", answer(1), key="study")
+    with pytest.raises(InputError, match="already used"):
+        ledger.charge("ada", answer(0.5), key="study")
+
+
+def test_a_whole_study_is_charged_or_refused_together(storage: Storage) -> None:
+    ledger = Ledger(Budget(2, 0), storage)
+    with pytest.raises(BudgetError, match="'a' with 1 more"):
+        ledger.charge("ada", answer(1, "a"), Spend.through(five_ary(1), name="b", count=2), key="study")
+    assert ledger.loss("ada").epsilon == 0
+
+
+def test_unprotected_answers_are_listed_by_name_and_never_summed(storage: Storage) -> None:
+    ledger = Ledger(Budget(1, 0), storage)
+    ledger.charge("ada", answer(1), key="full")
+    open_answer = Spend.through(identity(Choices(FIVE)), name="weather", count=2)
+    ledger.charge("ada", open_answer, key="open")
+    loss = ledger.loss("ada")
+    assert loss.epsilon <= 1
+    assert loss.unprotected == {"weather": 2}
+    assert "not protected, and not in these numbers: weather (2)" in str(loss)
+
+
+@pytest.mark.parametrize("law", [GaussianLaw(0.5), JointLaw(0.1)])
+def test_releases_with_delta_or_with_shared_randomness_are_refused(law: GaussianLaw | JointLaw) -> None:
+    with pytest.raises(BudgetError, match="a ledger does not take it"):
+        Ledger(Budget(10)).charge("ada", Spend(law, "rating"), key="a")
+
+
+def test_workers_do_not_share_a_budget(storage: Storage) -> None:
+    ledger = Ledger(Budget(1, 0), storage)
+    for worker in ("ada", "bob"):
+        ledger.charge(worker, answer(1), key="study")
+
+
+def test_what_is_known_elsewhere_is_carried_over_once(storage: Storage) -> None:
+    ledger = Ledger(Budget(4, 0), storage)
+    ledger.charge("ada", Spend(PureLaw(1), "here"), key="a")
+    ledger.carry_over("ada", epsilon=3.5, rho=0.5, key="mirror")
+    ledger.carry_over("ada", epsilon=3.5, rho=0.5, key="mirror again")
+    assert ledger.loss("ada").epsilon == 3.5
+    assert ledger.left("ada").epsilon == 0.5
+
+
+@given(st.floats(0, 1e6))
+def test_charges_round_up_and_caps_round_down(amount: float) -> None:
+    assert nano_down(amount) / 10**9 <= amount * (1 + 1e-15)
+    assert nano_up(amount) - nano_down(amount) in (0, 1)
+    assert nano_up(amount) >= amount * 10**9 * (1 - 1e-15)
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 3), st.integers(1, 5)), min_size=1, max_size=20), st.floats(0.5, 6))
+def test_grouping_reports_into_charges_changes_nothing(spends: list[tuple[float, int]], cap: float) -> None:
+    together, apart = Ledger(Budget(1e5)), Ledger(Budget(1e5))
+    together.charge("ada", *(Spend(PureLaw(epsilon), "q", count) for epsilon, count in spends), key="all")
+    for index, (epsilon, count) in enumerate(spends):
+        for each in range(count):
+            apart.charge("ada", Spend(PureLaw(epsilon), "q"), key=f"{index}/{each}")
+    assert together.loss("ada") == apart.loss("ada")
+
+
+def race(n_threads: int, work: Callable[[int], None]) -> None:
+    start = threading.Barrier(n_threads)
+
+    def run(thread: int) -> None:
+        start.wait()
+        work(thread)
+
+    threads = [threading.Thread(target=run, args=(thread,)) for thread in range(n_threads)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def test_sixteen_racing_threads_never_pass_the_cap(storage: Storage) -> None:
+    ledger, granted, refused = Ledger(Budget(4, 1e-6), storage), [], []
+
+    def work(thread: int) -> None:
+        for number in range(6):
+            try:
+                granted.append(ledger.charge("ada", answer(0.25), key=f"{thread}/{number}"))
+            except BudgetError as error:
+                refused.append(error)
+
+    race(16, work)
+    assert (len(granted), len(refused)) == (23, 16 * 6 - 23)
+    assert len({receipt.number for receipt in granted}) == 23
+
+
+def test_racing_retries_of_one_key_are_charged_once(tmp_path: Path) -> None:
+    receipts = []
+
+    def work(_: int) -> None:
+        with SqliteStorage(tmp_path / "ledger.sqlite") as mine:
+            receipts.append(Ledger(Budget(1, 0), mine).charge("ada", answer(1), key="study"))
+
+    race(8, work)
+    assert len(receipts) == 8
+    assert len(set(receipts)) == 1
+
+
+def test_the_file_is_append_only_for_everyone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with SqliteStorage(path) as opened:
+        Ledger(Budget(1), opened).charge("ada", answer(1), key="study")
+    connection = sqlite3.connect(path)
+    for tampering in ("DELETE FROM receipts", "UPDATE spent SET epsilon = 0", "UPDATE receipts SET rho = 0"):
+        with pytest.raises(sqlite3.IntegrityError, match="ledger"):
+            connection.execute(tampering)
+    connection.close()
+
+
+def test_only_the_first_draw_of_a_key_ever_leaves(storage: Storage) -> None:
+    ledger, draws = Ledger(Budget(1, 0), storage), iter(["first", "second"])
+    assert ledger.release("ada", answer(1), key="study", draw=lambda: next(draws)) == "first"
+    assert ledger.release("ada", answer(1), key="study", draw=lambda: next(draws)) == "first"
+
+
+KILLED = """
+    import os, signal, sys
+    from crowdveil.accounting import Budget, Ledger, PureLaw, Spend, SqliteStorage
+
+    path, moment = sys.argv[1:]
+    ledger = Ledger(Budget(1, 0), SqliteStorage(path))
+
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def draw():
+        return die() if moment == "at the draw" else "report"
+
+    report = ledger.release("ada", Spend(PureLaw(1), "health"), key="study", draw=draw)
+    if moment == "before sending":
+        die()
+    print(report)
+"""
+
+
+@pytest.mark.parametrize("moment", ["at the draw", "before sending"])
+def test_a_killed_process_never_leaves_an_uncharged_release(tmp_path: Path, moment: str) -> None:
+    path = tmp_path / "ledger.sqlite"
+    code = textwrap.dedent(KILLED)
+
+    def run(moment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code, path, moment], capture_output=True, text=True)
+
+    killed = run(moment)
+    assert (killed.returncode, killed.stdout) == (-9, "")
+    with SqliteStorage(path) as opened:
+        # Charged although nothing was sent: the loss is counted too high, never too low.
+        assert Ledger(Budget(1, 0), opened).loss("ada").epsilon == 1
+    assert run("never").stdout == "report\n"
+    with SqliteStorage(path) as opened:
+        ledger = Ledger(Budget(1, 0), opened)
+        assert ledger.loss("ada").epsilon == 1
+        with pytest.raises(BudgetError):
+            ledger.charge("ada", Spend(PureLaw(1), "health"), key="another")
