@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from crowdveil.exact import log_up
 
-# Floating-point powers and sums of at most some thousand terms err by far less than this; it is added on top.
-_FLOAT_SLACK = 1e-9
+# Floating-point powers and sums of some thousand terms near 1 err by far less than this; it is added on top.
+_FLOAT_SLACK = 1e-5
 _RHO_PRECISION = 1e-4
+# Below, divergences drown in the rounding of their sums, and ε²/2 is always an upper bound.
+_SMALLEST_SEARCHED = 5e-3
+# e^600 is still a double.
+_LARGEST_EXPONENT = 600.0
 
 
 def max_ratio(weights: NDArray[np.uint64]) -> Fraction | None:
@@ -37,28 +41,28 @@ def epsilon_of(weights: NDArray[np.uint64]) -> float:
 def rho_of(weights: NDArray[np.uint64]) -> float:
     """The smallest ρ we can certify with D_α(row ‖ row') ≤ ρ·α for all α > 1 (zero-concentrated privacy).
 
-    The largest Rényi divergence between two rows, G(α), does not fall in α. So on [α₁, α₂] the wanted ratio is at
-    most G(α₂)/α₁, and beyond the last α at most ε/α. Intervals are halved, worst first, until the
-    certified bound is within 0.01 % of a value that is attained.
+    Intervals of α are halved, worst first, until the certified bound is within 0.01 % of a value that is attained;
+    beyond the last α the ratio is at most ε/α.
     """
     epsilon = epsilon_of(weights)
     if math.isinf(epsilon) or epsilon == 0:
         return epsilon
+    if epsilon < _SMALLEST_SEARCHED:
+        return epsilon**2 / 2 * (1 + _FLOAT_SLACK)
     worst = _WorstRenyi(weights)
     attained = worst(1.0)
-    last = max(2.0, epsilon / attained)
-    intervals = [(-worst(last), 1.0, last)]
-    certified = epsilon / last
+    last = min(max(2.0, epsilon / attained), max(2.0, _LARGEST_EXPONENT / epsilon))
+    intervals = [(-_chord_bound(worst, 1.0, last), 1.0, last)]
     while True:
         bound, low, high = intervals[0]
         attained = max(attained, worst(high) / high)
         certified = max(-bound, epsilon / last)
-        if certified <= attained * (1 + _RHO_PRECISION):
+        if -bound <= max(attained * (1 + _RHO_PRECISION), epsilon / last):
             break
         heapq.heappop(intervals)
         middle = math.sqrt(low * high)
-        heapq.heappush(intervals, (-worst(middle) / low, low, middle))
-        heapq.heappush(intervals, (-worst(high) / middle, middle, high))
+        heapq.heappush(intervals, (-_chord_bound(worst, low, middle), low, middle))
+        heapq.heappush(intervals, (-_chord_bound(worst, middle, high), middle, high))
     return float(min(certified, epsilon**2 / 2) * (1 + _FLOAT_SLACK))
 
 
@@ -69,6 +73,24 @@ def renyi_of(weights: NDArray[np.uint64], alphas: NDArray[np.float64]) -> NDArra
         return np.full(len(alphas), epsilon)
     worst = _WorstRenyi(weights)
     return np.array([min(worst(float(alpha)) * (1 + _FLOAT_SLACK), epsilon) for alpha in alphas])
+
+
+def _chord_bound(worst: _WorstRenyi, low: float, high: float) -> float:
+    """An upper bound of G(α)/α on [low, high], G being the largest Rényi divergence between two rows.
+
+    With t = α − 1, K(t) = t·G(1 + t) is a maximum of cumulant functions, so it is convex and lies below its chord
+    A + B·t, where A ≤ 0 because K(0) = 0. Hence G/α ≤ (A + B·t) / (t·(1 + t)) = A/t + (B − A)/(1 + t), which
+    rises up to t = 1 / (√((B − A) / −A) − 1) and then falls.
+    """
+    start, end = low - 1, high - 1
+    first = start * worst(low)
+    slope = (end * worst(high) - first) / (end - start)
+    intercept = first - slope * start
+    if intercept >= 0:
+        return first / (start * low) if start > 0 else slope
+    peak = 1 / (math.sqrt((slope - intercept) / -intercept) - 1)
+    best = min(max(peak, start), end)
+    return (intercept + slope * best) / (best * (1 + best))
 
 
 class _WorstRenyi:

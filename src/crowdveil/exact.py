@@ -12,6 +12,8 @@ _DOWN = Context(prec=60, rounding=ROUND_FLOOR)
 
 def log_up(ratio: Fraction) -> float:
     """The smallest double that is certainly not below ln(ratio)."""
+    if ratio == 1:
+        return 0.0
     quotient = _UP.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # Decimal.ln is correctly rounded (half-even) whatever the context says; one unit in the last place covers it.
     return _double_up(_UP.next_plus(_UP.ln(quotient)))

@@ -63,11 +63,11 @@ class Subset:
         member = np.zeros((n_inputs, n_outputs), dtype=bool)
         for column, subset in enumerate(combinations(range(n_inputs), self.size)):
             member[list(subset), column] = True
-        rows = np.where(member, np.uint64(self.inside), np.uint64(self.outside))
         n_inside, n_outside = comb(n_inputs - 1, self.size - 1), comb(n_inputs - 1, self.size)
         missing = 2**bits - n_inside * self.inside - n_outside * self.outside
         if not 0 <= missing <= n_inside:
             raise ChannelError("the weights of a subset channel do not sum to 2^bits", fix="ask for the channel again")
+        rows = np.where(member, np.uint64(self.inside), np.uint64(self.outside))
         rows += member & (member.cumsum(axis=1) <= missing)
         return rows
 
@@ -90,6 +90,11 @@ class Clamp:
     def weights(self, n_inputs: int, n_outputs: int, bits: int) -> NDArray[np.uint64]:
         n_levels = n_inputs - self.null_input
         reach = len(self.noise) // 2
+        # Checked here, because sums of 64-bit words would wrap round unseen.
+        if len(self.noise) % 2 == 0 or sum(self.noise) != 2**bits:
+            raise ChannelError(
+                f"the noise of a channel must have an odd length and sum to 2^{bits}", fix="ask for the channel again"
+            )
         noise = np.array(self.noise, dtype=np.uint64)
         rows = np.zeros((n_levels, n_outputs), dtype=np.uint64)
         for level, row in enumerate(rows):
@@ -131,7 +136,9 @@ def compact_form(spelled: object) -> Form:
         match spelled:
             case {"name": "rotate", "keep": str(keep), "lie": str(lie)}:
                 return Rotate(count(keep), count(lie))
-            case {"name": "subset", "size": int(size), "inside": str(inside), "outside": str(outside)}:
+            case {"name": "subset", "size": int(size), "inside": str(inside), "outside": str(outside)} if (
+                size is not True
+            ):
                 return Subset(size, count(inside), count(outside))
             case {"name": "clamp", "noise": list(noise), "offset": int(offset), "null_input": bool(null_input)}:
                 return Clamp(tuple(count(weight) for weight in noise), offset, null_input)

@@ -72,6 +72,8 @@ class _Prefix:
     def __init__(self, channel: Channel) -> None:
         with np.errstate(over="ignore"):
             self._thresholds = channel.weights.cumsum(axis=1, dtype=np.uint64)[:, :-1]
+        # The last output that can happen. A threshold behind it is 2^bits, which wraps to 0 in 64 bits.
+        self._last = len(channel.outputs) - 1 - np.argmax(channel.weights[:, ::-1] > 0, axis=1)
 
     def __call__(self, channel: Channel, inputs: NDArray[np.int32], word: NDArray[Any]) -> NDArray[Any]:
         wide = word.astype(np.uint64, copy=False)
@@ -80,5 +82,5 @@ class _Prefix:
         reports = np.empty(len(inputs), dtype=np.int32)
         for row, (start, end) in enumerate(pairwise(ends)):
             mine = order[start:end]
-            reports[mine] = np.searchsorted(self._thresholds[row], wide[mine], side="right")
+            reports[mine] = np.searchsorted(self._thresholds[row, : self._last[row]], wide[mine], side="right")
         return reports

@@ -1,0 +1,99 @@
+/**
+ * Drawing a report: one random word, compared with every threshold, nothing rejected.
+ * Byte for byte the same as `crowdveil.sampler` in Python. This is the only place where an answer becomes a report.
+ */
+import { Refusal } from "./refusal.js";
+
+/** The browser gives at most this many bytes at once. */
+const MOST_AT_ONCE = 65536;
+
+/** @typedef {{take: (nBytes: number) => Uint8Array}} ByteSource */
+
+/** The operating system's generator: the only source for reports that are really sent. @type {ByteSource} */
+export const systemBytes = {
+  take(nBytes) {
+    const bytes = new Uint8Array(nBytes);
+    for (let start = 0; start < nBytes; start += MOST_AT_ONCE) {
+      crypto.getRandomValues(bytes.subarray(start, start + MOST_AT_ONCE));
+    }
+    return bytes;
+  },
+};
+
+/**
+ * One report code for each answer code (∅ = −1), consuming one little-endian word of `channel.bits` bits each.
+ * @param {import("./channel.js").Channel} channel
+ * @param {number[]} answers
+ * @param {ByteSource} [source]
+ * @returns {number[]}
+ */
+export function draw(channel, answers, source = systemBytes) {
+  const inputs = answers.map((answer) => inputCode(channel, answer));
+  const size = channel.bits / 8;
+  const bytes = source.take(size * inputs.length);
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const thresholdsOf = thresholds(channel);
+  return inputs.map((input, i) => {
+    const low = words.getUint32(i * size, true);
+    const high = size === 8 ? words.getUint32(i * size + 4, true) : 0;
+    const passed = countPassed(thresholdsOf(input), high, low);
+    // Randomised response counts on from the answer, past the end to the beginning; a table counts from 0.
+    return channel.rotation ? (input + passed) % channel.inputs.length : passed;
+  });
+}
+
+/** The row of an answer: ∅ stands last where participation is protected and is refused elsewhere. @param {import("./channel.js").Channel} channel @param {number} answer */
+function inputCode(channel, answer) {
+  const isLevel = Number.isInteger(answer) && answer >= 0 && answer < channel.nLevels;
+  if (isLevel) return answer;
+  if (answer === -1 && channel.protectsParticipation) return channel.nLevels;
+  throw new Refusal("answer.code", { got: answer, levels: channel.nLevels });
+}
+
+/** @typedef {{high: Float64Array, low: Float64Array}} Thresholds  upper and lower 32 bits; 2^64 has high = 2^32 */
+
+/**
+ * Randomised response has one row of thresholds for all inputs: keep, keep + lie, keep + 2·lie, …
+ * A table has, for each input, the prefix sums of its row.
+ * @param {import("./channel.js").Channel} channel
+ * @returns {(input: number) => Thresholds}
+ */
+function thresholds(channel) {
+  const { rotation, weights, inputs } = channel;
+  if (rotation) {
+    const shared = prefixSums([rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)]);
+    return () => shared;
+  }
+  const rows = /** @type {Map<number, Thresholds>} */ (new Map());
+  return (input) => {
+    const row = rows.get(input) ?? prefixSums(weights[input] ?? []);
+    rows.set(input, row);
+    return row;
+  };
+}
+
+/** All prefix sums but the last, which is 2^bits and never passed. @param {bigint[]} row @returns {Thresholds} */
+function prefixSums(row) {
+  const n = Math.max(row.length - 1, 0);
+  const high = new Float64Array(n), low = new Float64Array(n);
+  let sum = 0n;
+  for (let i = 0; i < n; i++) {
+    sum += row[i] ?? 0n;
+    high[i] = Number(sum >> 32n);
+    low[i] = Number(sum & 0xffffffffn);
+  }
+  return { high, low };
+}
+
+/**
+ * How many thresholds are ≤ u. Every threshold is looked at, whatever u is, so that the time tells nothing.
+ * @param {Thresholds} row @param {number} high @param {number} low
+ */
+function countPassed(row, high, low) {
+  let passed = 0;
+  for (let i = 0; i < row.high.length; i++) {
+    const above = row.high[i] ?? 0, below = row.low[i] ?? 0;
+    passed += Number(above < high) | (Number(above === high) & Number(below <= low));
+  }
+  return passed;
+}

@@ -1,0 +1,41 @@
+"""The certified ρ is never below an attained divergence, and hardly above it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdveil.divergence import _WorstRenyi, epsilon_of, rho_of
+from crowdveil.forms import integer_row
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.5, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_randomised_response_of_at_most_six_symbols_has_the_closed_form(epsilon: float, k: int) -> None:
+    keep = math.exp(epsilon)
+    rows = [integer_row([keep if x == y else 1.0 for y in range(k)], 64) for x in range(k)]
+    exact = epsilon * (keep - 1) / (keep + k - 1)
+    assert exact * (1 - 1e-9) <= rho_of(np.array(rows, dtype=np.uint64)) <= exact * 1.0002
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rho_bounds_every_order_on_a_fine_grid(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows = np.exp(generator.normal(size=(4, 7)) * generator.uniform(0.05, 2))
+    weights = np.array([integer_row(row.tolist(), 64) for row in rows], dtype=np.uint64)
+    rho, worst = rho_of(weights), _WorstRenyi(weights)
+    grid = np.concatenate([1 + np.geomspace(1e-6, 1, 200), np.geomspace(2, 50, 200)])
+    attained = max(worst(float(alpha)) / float(alpha) for alpha in grid)
+    assert attained * (1 - 1e-6) <= rho <= min(attained * 1.001, epsilon_of(weights) ** 2 / 2 * 1.0001)
+
+
+def test_a_rare_but_telling_output_does_not_overflow() -> None:
+    weights = np.array([[2**64 - 1 - 2**60, 2**60, 1], [2**64 - 2**60 - 2**40, 2**60, 2**40]], dtype=np.uint64)
+    assert 0 < rho_of(weights) <= epsilon_of(weights) ** 2 / 2
+
+
+def test_a_channel_that_says_nothing_costs_nothing() -> None:
+    assert rho_of(np.full((3, 2), 2**31, dtype=np.uint64)) == 0
+    assert epsilon_of(np.full((3, 2), 2**31, dtype=np.uint64)) == 0
