@@ -30,8 +30,8 @@ test: $(VENV)/.dev node_modules/.stamp  ## install what the tests need and run t
 check: $(VENV)/.dev node_modules/.stamp  ## ruff, mypy, import layers, types of the device code
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(if $(wildcard src/crowdveil/device/*.js),node_modules/.bin/tsc --project tsconfig.json)
+	$(BIN)/lint-imports --no-logo
+	node_modules/.bin/tsc --project tsconfig.json
 
 format: $(VENV)/.dev  ## lay out the code you changed the way ruff does
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format $(ARGS)
