@@ -72,7 +72,9 @@ def renyi_of(weights: NDArray[np.uint64], alphas: NDArray[np.float64]) -> NDArra
     if math.isinf(epsilon) or epsilon == 0:
         return np.full(len(alphas), epsilon)
     worst = _WorstRenyi(weights)
-    return np.array([min(worst(float(alpha)) * (1 + _FLOAT_SLACK), epsilon) for alpha in alphas])
+    # Beyond e^500 powers overflow, and the divergence has all but reached its limit ε.
+    bounds = [worst(float(alpha)) if alpha * epsilon < 500 else epsilon for alpha in alphas]
+    return np.minimum(np.array(bounds) * (1 + _FLOAT_SLACK), epsilon)
 
 
 def _chord_bound(worst: _WorstRenyi, low: float, high: float) -> float:

@@ -1,5 +1,6 @@
 """What was released, what it costs, and the ledger that refuses to overspend."""
 
+from crowdveil.accounting.composition import RULES, Cost, Release, releases, totals
 from crowdveil.accounting.conversion import DEFAULT_DELTA, delta_from_rho, epsilon_from_rho, rho_max
 from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, Unprotected
@@ -11,9 +12,11 @@ from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage
 
 __all__ = [
     "DEFAULT_DELTA",
+    "RULES",
     "Budget",
     "ChannelLaw",
     "Charge",
+    "Cost",
     "GaussianLaw",
     "JointLaw",
     "Law",
@@ -22,6 +25,7 @@ __all__ = [
     "MemoryStorage",
     "PureLaw",
     "Receipt",
+    "Release",
     "Spend",
     "SqliteStorage",
     "Storage",
@@ -33,5 +37,7 @@ __all__ = [
     "gaussian_epsilon",
     "nano_down",
     "nano_up",
+    "releases",
     "rho_max",
+    "totals",
 ]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from crowdveil.divergence import epsilon_of
 
 _POINTS = 512
+_MOST_RATIOS = 1 << 14
+_CLOSEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +48,21 @@ def channel_atoms(rows: NDArray[np.uint64]) -> Atoms:
     table /= table.sum(axis=1, keepdims=True)
     if len(table) == 2 and _mirrored(rows):
         return _pair_atoms(table[0], table[1])
-    gammas = np.exp(np.linspace(-epsilon, epsilon, _POINTS))
+    gammas = _points(table, epsilon)
     return _envelope_atoms(gammas, hockey_stick(table, gammas))
+
+
+def _points(table: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+    """Where the envelope is read: an even grid, and the places where it bends, if they are not too many."""
+    grid = np.linspace(-epsilon, epsilon, _POINTS)
+    bends = (
+        np.unique(np.log(table[:, None, :] / table[None, :, :])) if table.size * len(table) <= _MOST_RATIOS else grid
+    )
+    losses = np.union1d(grid, bends[np.abs(bends) < epsilon])
+    # Slopes between points that nearly coincide would be rounding noise.
+    apart = np.append(np.diff(losses) > _CLOSEST, True)
+    points: NDArray[np.float64] = np.exp(losses[apart])
+    return points
 
 
 def hockey_stick(table: NDArray[np.float64], gammas: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,126 @@
+"""The composition rules: pure functions from releases to the ε they cost together at δ.
+
+Basic adds ε. zCDP adds ρ. Rényi adds D_α at every order and converts at the best. PLD convolves the loss itself and is
+right for a schedule that was fixed beforehand. Every rule is an upper bound; the smallest holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, epsilon_at_order, epsilon_from_rho
+from crowdveil.accounting.gaussian import gaussian_epsilon
+from crowdveil.accounting.laws import GaussianLaw, Law, PureLaw
+from crowdveil.accounting.pld import Pld, composed
+from crowdveil.accounting.spend import Spend
+from crowdveil.guarantee import Unit
+
+Rule: TypeAlias = Literal["basic", "zcdp", "renyi", "pld"]
+
+ORDERS = 1 + np.geomspace(1e-3, 1e5, 257)
+_FINEST, _COARSEST_POINTS = 1e-3, 1 << 20
+# Sums of some thousand doubles err by less than this, relatively.
+_FLOAT_SLACK = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`times` independent reports of one law."""
+
+    law: Law
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What releases cost together under one rule."""
+
+    epsilon: float
+    delta: float
+
+
+def releases(spends: Iterable[Spend], unit: Unit) -> tuple[Release, ...]:
+    """Protected spends as independent releases: the one place where a law meets its count."""
+    protected = [spend for spend in spends if spend.protected]
+    if unit == "cell" and not all(spend.law.protects_participation for spend in protected):
+        return (Release(PureLaw(math.inf), 1),)
+    return tuple(Release(*spend.law.joined(spend.count, unit)) for spend in protected)
+
+
+def basic(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
+    """Σε. A Gaussian release has no ε of its own: each is given an equal share of δ."""
+    n_gaussian = sum(part.times for part in parts if isinstance(part.law, GaussianLaw))
+    share = check_delta(delta) / n_gaussian if n_gaussian else 0.0
+    costs = [
+        part.times * (gaussian_epsilon(part.law.mu, share) if isinstance(part.law, GaussianLaw) else part.law.epsilon)
+        for part in parts
+    ]
+    return Cost(_up(math.fsum(costs)), delta if n_gaussian else 0.0)
+
+
+def zcdp(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
+    """Σρ, converted at the best Rényi order."""
+    rho = math.fsum(part.times * part.law.rho for part in parts)
+    return Cost(epsilon_from_rho(_up(rho), delta), delta)
+
+
+def renyi(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
+    """Σ D_α at every order, converted at the best one."""
+    check_delta(delta)
+    total = np.zeros(len(ORDERS))
+    for part in parts:
+        total += part.times * part.law.renyi(ORDERS)
+    if not parts or total[0] == math.inf:
+        return Cost(math.inf if parts else 0.0, delta)
+    at_orders = (epsilon_at_order(float(a), float(d), delta) for a, d in zip(ORDERS, total, strict=True))
+    return Cost(_up(max(0.0, min(at_orders))), delta)
+
+
+def pld(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
+    """The privacy-loss distribution of a schedule that was fixed beforehand. Not for adaptive questions."""
+    check_delta(delta)
+    mu = math.sqrt(math.fsum(part.times * part.law.mu**2 for part in parts if isinstance(part.law, GaussianLaw)))
+    others = [part for part in parts if not isinstance(part.law, GaussianLaw) and part.law.epsilon > 0]
+    if not others:
+        # Gaussian losses add up to a Gaussian loss: no grid is needed.
+        return Cost(gaussian_epsilon(mu, delta) if mu else 0.0, delta)
+    if math.isinf(max(part.law.epsilon for part in others)):
+        return Cost(math.inf, delta)
+    interval = _interval(others, mu)
+    grids = [Pld.from_atoms(part.law.atoms(), interval).times(part.times) for part in others]
+    total = composed([*grids, Pld.gaussian(mu, interval)] if mu else grids, interval)
+    return Cost(_up(total.epsilon(delta)), delta)
+
+
+def _interval(parts: Sequence[Release], mu: float) -> float:
+    """Fine against the smallest ε, yet at most about a million points in all."""
+    width = 2 * math.fsum(part.times * part.law.epsilon for part in parts) + 20 * mu
+    return max(min(_FINEST, min(part.law.epsilon for part in parts) / 20), width / _COARSEST_POINTS)
+
+
+def _up(amount: float) -> float:
+    return amount * (1 + _FLOAT_SLACK)
+
+
+RULES: dict[Rule, Callable[[Sequence[Release], float], Cost]] = {
+    "basic": basic,
+    "zcdp": zcdp,
+    "renyi": renyi,
+    "pld": pld,
+}
+
+
+def totals(spends: Iterable[Spend], delta: float = DEFAULT_DELTA) -> dict[Unit, dict[Rule, Cost]]:
+    """What one worker's spends cost together, in every unit and under every rule. Unprotected ones are left out."""
+    listed = list(spends)
+    units: tuple[Unit, ...] = ("value", "cell", "vector")
+    return {unit: _under_all_rules(releases(listed, unit), delta) for unit in units}
+
+
+def _under_all_rules(parts: Sequence[Release], delta: float) -> dict[Rule, Cost]:
+    return {name: rule(parts, delta) for name, rule in RULES.items()}
