@@ -1,9 +1,12 @@
 // Runs named checks of the device modules on the committed vectors and prints what they give; pytest compares.
+import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { canonicalText, sha256Of } from "../../src/crowdveil/device/canonical.js";
 import { readChannel } from "../../src/crowdveil/device/channel.js";
 import { Refusal } from "../../src/crowdveil/device/refusal.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
+
+globalThis.crypto ??= webcrypto; // browsers and Node 20 have it; Debian 12's Node 18 does not
 
 const checks = {
   canonical: (values) => values.map((value) => outcome(() => ({ text: canonicalText(value), sha256: sha256Of(value) }))),
