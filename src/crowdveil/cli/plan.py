@@ -1,0 +1,70 @@
+"""`crowdveil plan`: what a study can find out, before anybody is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
+from crowdveil.guarantee import round_up
+from crowdveil.plan import Crowd, Plan, Setting
+from crowdveil.plan import plan as make_plan
+
+
+def command(
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss that one report may cost.")],
+    workers: Annotated[int, typer.Option("--workers", help="How many workers join the study.")],
+    share: Annotated[float, typer.Option("--share", help="The share of the questions that each answers.")] = 1.0,
+    skill: Annotated[
+        str, typer.Option("--skill", help="expert, good, mixed, poor, spammers, or numbers: 0.8 or 0.9,0.6.")
+    ] = "mixed",
+    options: Options = None,
+    scale: ScaleFlag = None,
+    protect_participation: Participation = False,
+    questions: Annotated[int, typer.Option("--questions", help="How many questions the study has.")] = 100,
+    target_error: Annotated[float | None, typer.Option("--target-error", help="The error that is wanted.")] = None,
+    population: Annotated[
+        bool, typer.Option("--population", help="The crowd's opinion is wanted, not the truth of each question.")
+    ] = False,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", help="Plan with this one instead of the best.")
+    ] = None,
+    max_answers: Annotated[
+        int | None, typer.Option("--max-answers", help="A public bound on answers that the device enforces.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The error to expect, the workers or the ε that a target needs, or that it cannot be done, with the floor.
+
+    Example: crowdveil plan --options no,yes --epsilon 1 --workers 200 --share 0.5 --skill mixed --target-error 0.05
+    """
+    domain = needed_domain(options, scale)
+    setting = Setting(
+        domain,
+        epsilon,
+        workers,
+        share,
+        Crowd.named(skill, domain),
+        n_questions=questions,
+        protect_participation=protect_participation,
+    )
+    found = make_plan(
+        setting, target_error=target_error, population=population, mechanism=mechanism, max_answers=max_answers
+    )
+    show(found.to_json(), as_json=json, human=lambda: _print(found, target_error))
+
+
+def _print(found: Plan, target: float | None) -> None:
+    low, high = found.interval
+    typer.echo("feasible" if found.feasible else "not feasible")
+    typer.echo(f"expected {found.measure}: {found.expected_error:.3g} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    typer.echo(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
+    wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
+    workers = "more than ten million" if found.workers_needed is None else str(found.workers_needed)
+    least = "more than 8" if found.epsilon_needed is None else round_up(found.epsilon_needed, 3)
+    typer.echo(f"for {wanted}: {workers} workers at this ε, or ε {least} with these workers")
+    typer.echo(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
+    typer.echo(
+        f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
+    )

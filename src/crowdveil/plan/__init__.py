@@ -1,0 +1,21 @@
+"""Planning: what a study can find out, before anybody is asked."""
+
+from crowdveil.plan.charge import Charge, study_charge
+from crowdveil.plan.evolution import Prediction, predict
+from crowdveil.plan.planner import Plan, plan
+from crowdveil.plan.population import predict_population
+from crowdveil.plan.setting import Setting
+from crowdveil.plan.skill import SKILLS, Crowd
+
+__all__ = [
+    "SKILLS",
+    "Charge",
+    "Crowd",
+    "Plan",
+    "Prediction",
+    "Setting",
+    "plan",
+    "predict",
+    "predict_population",
+    "study_charge",
+]

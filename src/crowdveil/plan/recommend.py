@@ -1,0 +1,80 @@
+"""Which mechanism: the one with the least expected error among those that can serve the domain and ε."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crowdveil.channel import Channel
+from crowdveil.domain import Scale
+from crowdveil.errors import ChannelError, InputError, UnservableError
+from crowdveil.mechanisms import MECHANISMS, mechanism
+from crowdveil.plan.evolution import Prediction
+from crowdveil.plan.setting import Setting
+
+SIMPLEST = "randomized-response"
+FOR_CHOICES = (SIMPLEST, "subset-selection")
+FOR_SCALES = (SIMPLEST, "optimal-scale", "discrete-laplace", "subset-selection")
+# A more elaborate mechanism must earn its place.
+_MARGIN = 0.97
+
+Predictor = Callable[[Setting, Channel], Prediction]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recommendation:
+    """The mechanism, its channel at the planned ε, and the expected error of every mechanism that was tried."""
+
+    mechanism: str
+    channel: Channel
+    tried: dict[str, float]
+
+    def why(self, measure: str) -> str:
+        others = ", ".join(f"{name} {error:.3g}" for name, error in self.tried.items() if name != self.mechanism)
+        if not others:
+            return f"{self.mechanism} is the only mechanism that serves this domain at this ε"
+        return f"{self.mechanism} has the least expected {measure} ({self.tried[self.mechanism]:.3g}; {others})"
+
+
+def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None) -> Recommendation:
+    """Try what fits the domain (or `only` one mechanism) and keep the best; ties go to the simplest."""
+    names = FOR_SCALES if isinstance(setting.domain, Scale) else FOR_CHOICES
+    if only is not None:
+        found = channel_of(only, setting)
+        return Recommendation(only, found, {only: predictor(setting, found).error})
+    channels = {name: channel for name in names if (channel := _served(name, setting)) is not None}
+    tried = {}
+    for name, channel in list(channels.items()):
+        try:
+            tried[name] = predictor(setting, channel).error
+        except ChannelError:
+            del channels[name]
+    best = min(tried, key=lambda name: tried[name])
+    if SIMPLEST in tried and tried[best] > _MARGIN * tried[SIMPLEST]:
+        best = SIMPLEST
+    return Recommendation(best, channels[best], tried)
+
+
+def channel_of(name: str, setting: Setting) -> Channel:
+    """The channel of this mechanism at the setting's ε."""
+    made = mechanism(name, epsilon=setting.epsilon, **_participation(setting))
+    channel: object = getattr(made, "channel", None)
+    if made.research_only or not callable(channel):
+        raise InputError(f"mechanism {name} is never deployed, so there is nothing to plan", fix=f"use {SIMPLEST}")
+    table = channel(setting.domain)
+    assert isinstance(table, Channel)
+    return table
+
+
+def _participation(setting: Setting) -> dict[str, bool]:
+    return {"protect_participation": True} if setting.protect_participation else {}
+
+
+def _served(name: str, setting: Setting) -> Channel | None:
+    """The channel, or None where this mechanism cannot serve the setting."""
+    if name not in MECHANISMS:
+        return None
+    try:
+        return channel_of(name, setting)
+    except (UnservableError, InputError):
+        return None

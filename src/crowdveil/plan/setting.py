@@ -1,0 +1,89 @@
+"""A study before it starts: everything the planner needs to know about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain, Scale
+from crowdveil.errors import InputError
+from crowdveil.guarantee import positive_epsilon
+from crowdveil.plan.skill import Crowd
+
+Floats = NDArray[np.float64]
+_POINTS_PER_LEVEL = 4
+_MOST_POINTS = 161
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """`n_workers` join the study; each answers a `share` of its `n_questions`; `epsilon` is per report.
+
+    Truths are taken to be spread evenly: over the options, or over the range of the scale.
+    """
+
+    domain: Domain
+    epsilon: float
+    n_workers: int
+    share: float
+    crowd: Crowd
+    n_questions: int = 100
+    protect_participation: bool = False
+
+    def __post_init__(self) -> None:
+        positive_epsilon(self.epsilon)
+        if self.n_workers < 1 or self.n_questions < 1:
+            raise InputError(
+                f"workers and questions must be at least 1; got {self.n_workers} workers, {self.n_questions} questions"
+            )
+        if not 0 < self.share <= 1:
+            raise InputError(
+                f"share must be above 0 and at most 1; got {self.share}", fix="1 is: everybody answers all"
+            )
+
+    def with_workers(self, n_workers: int) -> Setting:
+        return replace(self, n_workers=n_workers)
+
+    def with_epsilon(self, epsilon: float) -> Setting:
+        return replace(self, epsilon=epsilon)
+
+    @property
+    def reports_per_question(self) -> float:
+        return self.n_workers if self.protect_participation else self.n_workers * self.share
+
+    @property
+    def reports_per_worker(self) -> float:
+        return self.n_questions if self.protect_participation else max(self.n_questions * self.share, 1)
+
+    @property
+    def truths(self) -> Floats:
+        """The options' codes, or an even grid of the scale with its midpoints weighing the same."""
+        if not isinstance(self.domain, Scale):
+            return np.arange(self.domain.size, dtype=float)
+        n_points = min(_POINTS_PER_LEVEL * (self.domain.size - 1) + 1, _MOST_POINTS)
+        edges = np.linspace(float(self.domain.low), float(self.domain.high), n_points + 1)
+        points: Floats = (edges[1:] + edges[:-1]) / 2
+        return points
+
+    @property
+    def prior_error(self) -> float:
+        """The error of not looking at any report: a guess, or the middle of the scale."""
+        if isinstance(self.domain, Scale):
+            return self.domain.range / 4
+        return 1 - 1 / self.domain.size
+
+    def reports_given_truth(self, channel: Channel) -> Floats:
+        """P(report | truth) of each class of workers: classes × truths × outputs."""
+        answers = self.crowd.answers(self.domain, self.truths)
+        through: Floats = answers @ channel.table[: channel.n_levels]
+        if self.protect_participation:
+            through = self.share * through + (1 - self.share) * channel.table[-1]
+        return through
+
+
+def finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

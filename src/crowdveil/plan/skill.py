@@ -1,0 +1,103 @@
+"""Who answers: named crowds, or numbers, as a few classes of workers with their shares.
+
+On choices a class is how often it is right; a wrong answer is any other option, all alike. On scales it is the spread σ
+of its answers around the truth, rounded and clipped to the levels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erfc, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.domain import Choices, Domain, Scale
+from crowdveil.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One class: `knowledge` is the share of questions it knows (it guesses the rest), `spread` is σ over the range."""
+
+    share: float
+    knowledge: float
+    spread: float
+
+
+EXPERT = (0.9, 0.05)
+GOOD = (0.7, 1 / 9)
+POOR = (0.2, 5 / 9)
+SPAMMER = (0.0, 1.5)
+
+SKILLS: dict[str, tuple[Kind, ...]] = {
+    "expert": (Kind(1.0, *EXPERT),),
+    "good": (Kind(1.0, *GOOD),),
+    "mixed": (Kind(0.5, *GOOD), Kind(0.5, *POOR)),
+    "poor": (Kind(1.0, *POOR),),
+    "spammers": (Kind(0.2, *EXPERT), Kind(0.8, *SPAMMER)),
+}
+"""expert, good and poor crowds are all alike; mixed is half good, half poor (on 0..9: σ = 1 and 5, the crowd of Sun
+2018); spammers are four who guess for one expert (Wang & Xu)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """The classes on one domain: their shares and `skill` (probability to be right, or σ in the scale's own unit)."""
+
+    name: str
+    shares: Floats
+    skill: Floats
+
+    @classmethod
+    def named(cls, name: str, domain: Domain) -> Crowd:
+        """A name of SKILLS, or numbers with equal shares: `0.8` or `0.9,0.6`."""
+        if name in SKILLS:
+            kinds = SKILLS[name]
+            return cls(
+                name, np.array([kind.share for kind in kinds]), np.array([_skill(kind, domain) for kind in kinds])
+            )
+        numbers = [_number(part, domain) for part in name.split(",")]
+        return cls(name, np.full(len(numbers), 1 / len(numbers)), np.array(numbers))
+
+    def answers(self, domain: Domain, truths: Floats) -> Floats:
+        """P(answer | truth) of each class: classes × truths × levels."""
+        tables = [
+            _spread(domain, truths, skill) if isinstance(domain, Scale) else _right(domain, skill)
+            for skill in self.skill
+        ]
+        return np.stack(tables)
+
+
+def _skill(kind: Kind, domain: Domain) -> float:
+    if isinstance(domain, Scale):
+        return kind.spread * domain.range
+    return kind.knowledge + (1 - kind.knowledge) / domain.size
+
+
+def _number(text: str, domain: Domain) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if isinstance(domain, Scale) and number > 0:
+        return number
+    if isinstance(domain, Choices) and 0 <= number <= 1:
+        return number
+    wanted = "positive spreads of answers" if isinstance(domain, Scale) else "probabilities of a right answer"
+    raise InputError(f"skill must be one of {', '.join(SKILLS)} or {wanted}; got {text.strip()!r}")
+
+
+def _right(domain: Domain, accuracy: float) -> Floats:
+    wrong = (1 - accuracy) / max(domain.size - 1, 1)
+    return np.full((domain.size, domain.size), wrong) + np.eye(domain.size) * (accuracy - wrong)
+
+
+def _spread(domain: Scale, truths: Floats, sigma: float) -> Floats:
+    levels = domain.numbers
+    edges = np.concatenate([[-np.inf], (levels[1:] + levels[:-1]) / 2, [np.inf]])
+    below = np.vectorize(lambda z: 0.5 * erfc(-z / sqrt(2)), otypes=[float])((edges - truths[:, None]) / sigma)
+    probabilities: Floats = np.diff(below, axis=1)
+    return probabilities

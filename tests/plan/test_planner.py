@@ -1,0 +1,170 @@
+"""The planner: floors, searches, charges and the sentence "impossible"."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from cli.run import crowdveil, crowdveil_json
+from scipy.optimize import linprog
+
+from crowdveil import Choices, InputError, Scale
+from crowdveil.mechanisms import mechanism
+from crowdveil.plan import SKILLS, Crowd, Setting, plan, predict, predict_population, study_charge
+from crowdveil.plan.floor import choice_floor, scale_floor, staircase_information
+from crowdveil.plan.search import least
+
+YES = Choices(("no", "yes"))
+DIGITS = Scale(0, 9)
+
+
+def setting(domain: Choices | Scale = YES, **changes: object) -> Setting:
+    given = {"epsilon": 1.0, "n_workers": 100, "share": 1.0, "skill": "mixed"} | changes
+    return Setting(domain, given.pop("epsilon"), given.pop("n_workers"), given.pop("share"),
+                   Crowd.named(str(given.pop("skill")), domain), **given)  # fmt: skip
+
+
+@pytest.mark.parametrize(("epsilon", "mixed", "good"), [(0.1, 7.8, 5.6), (1, 0.72, 0.52), (3, 0.19, 0.14)])
+def test_scale_floor_of_two_thousand_workers(epsilon: float, mixed: float, good: float) -> None:
+    given = {"epsilon": epsilon, "n_workers": 2000, "share": 0.1, "protect_participation": True}
+    assert scale_floor(setting(DIGITS, **given)) == pytest.approx(mixed, rel=0.03)
+    assert scale_floor(setting(DIGITS, **given, skill="good")) == pytest.approx(good, rel=0.03)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_of_symbols_are_as_good_as_all_sets(epsilon: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(7))
+    slope = rng.normal(size=7) * p
+    slope -= slope.sum() * p
+    sets = np.array(list(itertools.product([0.0, 1.0], repeat=7)))
+    gain = math.expm1(epsilon)
+    value = (gain * sets @ slope) ** 2 / (1 + gain * sets @ p)
+    full = -linprog(-value, A_eq=(1 + gain * sets).T, b_eq=np.ones(7)).fun
+    assert staircase_information(p, slope, epsilon) == pytest.approx(full, rel=1e-6)
+
+
+@pytest.mark.parametrize("skill", list(SKILLS))
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("domain", [YES, Choices(tuple("abcde"))])
+def test_no_prediction_for_choices_passes_the_floor(skill: str, epsilon: float, domain: Choices) -> None:
+    study = setting(domain, epsilon=epsilon, n_workers=30, skill=skill)
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
+    predicted = predict(study, channel, effort=0.3)
+    assert choice_floor(study) <= predicted.error + 4 * predicted.standard_error
+    assert predicted.error <= study.prior_error + 1e-9
+
+
+def test_one_worker_who_is_always_right_errs_as_often_as_the_channel_lies() -> None:
+    study = setting(epsilon=1.0, n_workers=1, skill="1.0")
+    channel = mechanism("randomized-response", epsilon=1.0).channel(YES)
+    assert predict(study, channel).error == pytest.approx(1 / (1 + math.e), rel=1e-6)
+
+
+def test_three_workers_who_are_always_right_vote() -> None:
+    lie = 1 / (1 + math.e)
+    study = setting(epsilon=1.0, n_workers=3, skill="1.0")
+    predicted = predict(study, mechanism("randomized-response", epsilon=1.0).channel(YES))
+    assert predicted.error == pytest.approx(lie**3 + 3 * lie**2 * (1 - lie), abs=5 * predicted.standard_error)
+
+
+def test_knowing_more_about_workers_helps_and_never_harms() -> None:
+    channel = mechanism("randomized-response", epsilon=2.0).channel(YES)
+    few, many = (
+        predict(setting(epsilon=2.0, n_workers=30, skill="spammers", n_questions=n), channel) for n in (1, 300)
+    )
+    assert many.error < few.error
+
+
+def test_at_a_cell_epsilon_of_a_tenth_sparse_digits_are_impossible() -> None:
+    found = crowdveil_json(
+        "plan", "--scale", "0:9", "--epsilon", 0.1, "--workers", 2000, "--share", 0.1, "--skill", "mixed",
+        "--protect-participation",
+    )  # fmt: skip
+    assert found["feasible"] is False
+    assert found["floor"] == pytest.approx(7.8, rel=0.03)
+    assert "impossible" in found["why"]
+    assert found["charge"]["epsilon"] == pytest.approx(10, rel=1e-6)
+    assert {"expected_error", "interval", "workers_needed", "epsilon_needed", "mechanism", "method"} <= set(found)
+
+
+def test_the_workers_needed_reach_the_target() -> None:
+    study = setting(epsilon=1.0, n_workers=20, share=0.5)
+    found = plan(study, target_error=0.05)
+    assert not found.feasible
+    assert found.workers_needed is not None
+    assert found.epsilon_needed is not None
+    channel = mechanism(found.mechanism, epsilon=1.0).channel(YES)
+    assert predict(study.with_workers(found.workers_needed), channel).error == pytest.approx(0.05, rel=0.15)
+    other = mechanism(found.mechanism, epsilon=found.epsilon_needed).channel(YES)
+    assert predict(study.with_epsilon(found.epsilon_needed), other).error == pytest.approx(0.05, rel=0.2)
+
+
+@pytest.mark.parametrize("domain", [DIGITS, Choices(tuple("abc"))])
+@pytest.mark.parametrize("protect", [False, True])
+def test_population_error_is_the_simulated_one(domain: Choices | Scale, protect: bool) -> None:
+    rng = np.random.default_rng(12)
+    study = setting(domain, epsilon=1.0, n_workers=4000, share=0.5, protect_participation=protect)
+    channel = mechanism("randomized-response", epsilon=1.0, protect_participation=protect).channel(domain)
+    wanted = domain.numbers[None, :] if isinstance(domain, Scale) else np.eye(domain.size)
+    scores = np.stack([channel.scores(row)[0] for row in wanted])
+    ones = channel.scores(np.ones(domain.size))[0] if protect else np.ones(scores.shape[1])
+    squares = []
+    for _ in range(400):
+        answers = rng.integers(0, domain.size, 4000)
+        answered = rng.random(4000) < 0.5
+        inputs = np.where(answered, answers, domain.size)[answered | protect]
+        edges = np.cumsum(channel.table, axis=1)[inputs]
+        reports = (rng.random(len(inputs))[:, None] > edges).sum(axis=1)
+        estimate = scores[:, reports].sum(axis=1) / ones[reports].sum()
+        squares.append(((estimate - wanted.mean(axis=1)) ** 2).mean())
+    assert predict_population(study, channel).error == pytest.approx(math.sqrt(np.mean(squares)), rel=0.15)
+
+
+def test_the_charge_of_a_study() -> None:
+    assert study_charge(0.5, 40, 0.1, protect_participation=True).epsilon == 20
+    assert study_charge(0.5, 40, 0.1, protect_participation=True, max_answers=6).epsilon == 6
+    assert study_charge(0.5, 40, 0.1, protect_participation=True, max_answers=30).epsilon == 20
+    visible = study_charge(0.5, 40, 0.1, protect_participation=False)
+    assert (visible.unit, visible.epsilon) == ("value", 2.0)
+    with pytest.raises(InputError, match="bound on answers"):
+        study_charge(0.5, 40, 0.1, protect_participation=False, max_answers=6)
+
+
+def test_least_finds_the_smallest_that_suffices() -> None:
+    assert least(lambda x: 1 / x, 0.01, 1, 1e6) == pytest.approx(100, rel=0.02)
+    assert least(lambda x: 1.0, 0.5, 1, 1e6) is None
+    assert least(lambda x: 0.0, 0.5, 1, 1e6) == 1
+
+
+def test_people_read_the_same() -> None:
+    done = crowdveil("plan", "--options", "no,yes", "--epsilon", 1, "--workers", 50, "--skill", "good")
+    assert done.returncode == 0
+    assert done.stdout.startswith("feasible\n")
+    assert "whole study, per worker" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--epsilon", "0", "--workers", "5"], "epsilon must be a positive finite number"),
+        (["--epsilon", "1", "--workers", "0"], "workers and questions must be at least 1"),
+        (["--epsilon", "1", "--workers", "5", "--share", "0"], "share must be above 0"),
+        (["--epsilon", "1", "--workers", "5", "--skill", "genius"], "skill must be one of expert"),
+        (["--epsilon", "1", "--workers", "5", "--target-error", "-1"], "target error must be a positive"),
+        (["--epsilon", "1", "--workers", "5", "--mechanism", "magic"], "mechanism must be one of"),
+    ],
+)
+def test_impossible_numbers_are_refused_in_one_sentence(flags: list[str], sentence: str) -> None:
+    done = crowdveil("plan", "--options", "no,yes", *flags)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_json_is_json_even_where_numbers_are_infinite() -> None:
+    study = setting(Scale(0, 9), epsilon=0.01, n_workers=1, skill="1000")
+    assert json.loads(json.dumps(plan(study).to_json(), allow_nan=False))["feasible"] is False
