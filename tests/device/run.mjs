@@ -4,7 +4,12 @@ import { readFileSync } from "node:fs";
 import { canonicalText, sha256Of } from "../../src/crowdveil/device/canonical.js";
 import { readChannel } from "../../src/crowdveil/device/channel.js";
 import { Refusal } from "../../src/crowdveil/device/refusal.js";
+import { capOf, carryOver, charge, exportLedger, importLedger, merge, spent } from "../../src/crowdveil/device/ledger.js";
+import { nanoDown, nanoUp, rhoMax } from "../../src/crowdveil/device/nano.js";
+import { commit, flush } from "../../src/crowdveil/device/outbox.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
+import { memoryStore } from "../../src/crowdveil/device/store.js";
+import { readStudy, symbols, visible } from "../../src/crowdveil/device/study.js";
 
 globalThis.crypto ??= webcrypto; // browsers and Node 20 have it; Debian 12's Node 18 does not
 
@@ -15,7 +20,68 @@ const checks = {
     const bytes = systemBytes.take(size);
     return { length: bytes.length, distinct: new Set(bytes).size, tail: new Set(bytes.slice(-1000)).size };
   }),
+  rhoMax: (budgets) => budgets.map(([epsilon, delta]) => rhoMax(epsilon, delta)),
+  nano: (amounts) => amounts.map((amount) => [nanoUp(amount), nanoDown(amount)]),
+  symbols: (domains) => domains.map(symbols),
+  cap: (caps) => caps.map(capOf),
+  ledger: ({ cap, charges }) => {
+    const lines = new Map();
+    return charges.map((wanted, i) => outcome(() => {
+      const line = charge(lines, { key: `k${i}`, kind: "study", name: "s", level: "low", reports: 1, day: "", ...wanted }, cap);
+      lines.set(line.key, line);
+      return { spent: spent(lines.values()) };
+    }));
+  },
+  studies: (answers) => answers.map((answer) => outcome(() => readStudy(answer, answer.log, "a".repeat(32)).sha256)),
+  visible: ({ study, answers }) => {
+    const read = readStudy(study, study.log, study.definition.id);
+    return answers.map((each) => visible(read, new Map(Object.entries(each))).map((question) => question.id));
+  },
+  commit: async ({ study, tries }) => {
+    const store = memoryStore(), results = [];
+    const read = readStudy(study, study.log, study.definition.id);
+    for (const { level, answers, cap } of tries) {
+      results.push(await outcomeOf(() => commit(store, read, read.levels.find((each) => each.name === level),
+        new Map(Object.entries(answers)), { cap, day: "2026-11-15" })));
+    }
+    const ledger = await store.update((rows) => ({ result: [...rows.ledger.values()] }));
+    return { results, ledger };
+  },
+  flush: async ({ study, cap }) => {
+    const store = memoryStore(), sent = [];
+    const read = readStudy(study, study.log, study.definition.id);
+    await commit(store, read, read.levels[0], new Map([["smoked", "yes"]]), { cap, day: "2026-11-15" });
+    const offline = await outcomeOf(() => flush(store, async (entry) => { sent.push(entry); throw new Refusal("offline"); }));
+    const online = await flush(store, async (entry) => { sent.push(entry); return { receipt: { receipt: "r1" } }; });
+    const after = await flush(store, async () => { throw new Error("nothing waits"); });
+    return { sent, offline, online, after };
+  },
+  move: (lines) => {
+    const text = exportLedger(lines, { token: "t" });
+    const own = new Map([[lines[0].key, { ...lines[0], epsilon: 1 }]]);
+    const added = merge(own, importLedger(text).lines);
+    added.forEach((line) => own.set(line.key, line));
+    return {
+      same: importLedger(text).lines, added, again: merge(own, importLedger(text).lines),
+      broken: ["", "[]", "{}", text.replace('"t"', '"u"'), text.replace("ledger/1", "ledger/2")].map((bad) => outcome(() => importLedger(bad))),
+    };
+  },
+  carryOver: ({ lines, elsewhere }) => {
+    const own = new Map(lines.map((line) => [line.key, line]));
+    const first = carryOver(own, elsewhere, "d");
+    own.set(first.key, first);
+    return { first, second: carryOver(own, elsewhere, "d"), spent: spent(own.values()) };
+  },
 };
+
+async function outcomeOf(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Refusal) return { refused: error.key, ...error.values };
+    throw error;
+  }
+}
 
 function outcome(work) {
   try {
@@ -27,4 +93,4 @@ function outcome(work) {
 }
 
 const { check, given } = JSON.parse(readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(checks[check](given)));
+process.stdout.write(JSON.stringify(await checks[check](given)));

@@ -1,0 +1,136 @@
+/**
+ * The worker's own ledger: what every study cost, and the refusal of what would pass the cap.
+ *
+ * A release is accepted iff Σε ≤ ε_max or Σρ ≤ ρ_max(ε_max, δ), which is sound even when questions depend on earlier
+ * reports (`docs/explain/ledger-soundness.md`). The broker keeps a copy as a guard; this one is authoritative, and only
+ * the worker can raise its cap. Lines are only ever added.
+ */
+import { sha256Of } from "./canonical.js";
+import { add, nanoDown, rhoMax } from "./nano.js";
+import { Refusal } from "./refusal.js";
+
+export const FORMAT = "crowdveil-ledger/1";
+
+/** One final δ for everything together. */
+export const DELTA = 1e-6;
+
+/** @typedef {{epsilon: number, rho: number}} Charge  nano-units */
+
+/**
+ * @typedef {object} Line
+ * @property {string} key  the study, or what else was charged; the same key is charged once
+ * @property {"study" | "unprotected" | "carried-over"} kind
+ * @property {string} name  what the worker is shown
+ * @property {string} level
+ * @property {number} reports
+ * @property {number} epsilon  nano-units; 0 where unprotected: listed, never summed
+ * @property {number} rho
+ * @property {string} day
+ */
+
+/** Both ceilings that a cap on ε means. @param {number} epsilonNano @returns {Charge} */
+export function capOf(epsilonNano) {
+  return { epsilon: epsilonNano, rho: nanoDown(rhoMax(epsilonNano / 1e9, DELTA)) };
+}
+
+/** @param {Iterable<Line>} lines @returns {Charge} */
+export function spent(lines) {
+  let epsilon = 0, rho = 0;
+  for (const line of lines) [epsilon, rho] = [add(epsilon, line.epsilon), add(rho, line.rho)];
+  return { epsilon, rho };
+}
+
+/** The either-or rule: one of the two sums suffices. @param {Charge} sum @param {Charge} cap */
+export function within(sum, cap) {
+  return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;
+}
+
+/** What remains in each currency. @param {Charge} sum @param {Charge} cap @returns {Charge} */
+export function left(sum, cap) {
+  return { epsilon: Math.max(0, cap.epsilon - sum.epsilon), rho: Math.max(0, cap.rho - sum.rho) };
+}
+
+/** @param {Charge} a @param {Charge} b @returns {Charge} */
+export function sum(a, b) {
+  return { epsilon: add(a.epsilon, b.epsilon), rho: add(a.rho, b.rho) };
+}
+
+/**
+ * Whether this line may be added; refuses with the numbers, or returns it. A key charged before costs nothing more.
+ * @param {Map<string, Line>} lines @param {Line} line @param {Charge} cap @returns {Line}
+ */
+export function charge(lines, line, cap) {
+  const before = lines.get(line.key);
+  if (before) return before;
+  const already = spent(lines.values());
+  const free = line.epsilon === 0 && line.rho === 0;
+  if (free || within(sum(already, line), cap)) return line;
+  const rest = left(already, cap);
+  throw new Refusal("ledger.refused", {
+    name: line.name, needed: line.epsilon, left: rest.epsilon, neededRho: line.rho, leftRho: rest.rho,
+  });
+}
+
+/**
+ * A line for what was spent elsewhere (another device, the broker's copy) and is not yet in these lines; null when
+ * nothing is missing. It is added even past the cap, because it has been spent.
+ * @param {Map<string, Line>} lines @param {Charge} elsewhere @param {string} day @returns {Line | null}
+ */
+export function carryOver(lines, elsewhere, day) {
+  const own = spent(lines.values());
+  const epsilon = Math.max(0, elsewhere.epsilon - own.epsilon), rho = Math.max(0, elsewhere.rho - own.rho);
+  if (epsilon === 0 && rho === 0) return null;
+  const key = `carried-over ${[...lines.values()].filter((line) => line.kind === "carried-over").length + 1}`;
+  return { key, kind: "carried-over", name: "", level: "", reports: 0, epsilon, rho, day };
+}
+
+/**
+ * The ledger as text for another device, with whatever else must travel, sealed against slips of copying.
+ * @param {Iterable<Line>} lines @param {Record<string, unknown>} more
+ */
+export function exportLedger(lines, more = {}) {
+  const content = { ...more, format: FORMAT, lines: [...lines] };
+  return JSON.stringify({ ...content, sha256: sha256Of(content) });
+}
+
+/** Read such a text; refuses anything that was changed or is not understood. @param {string} text @returns {{lines: Line[]} & Record<string, any>} */
+export function importLedger(text) {
+  const { sha256, ...content } = parsed(text);
+  if (content.format !== FORMAT || !Array.isArray(content.lines)) throw new Refusal("ledger.format");
+  if (sha256Of(content) !== sha256) throw new Refusal("ledger.hash");
+  if (!content.lines.every(isLine)) throw new Refusal("ledger.format");
+  return /** @type {any} */ (content);
+}
+
+/**
+ * What must be added to these lines so that nothing spent on either device is forgotten: lines that are missing, and
+ * the difference where the other device paid more under the same key.
+ * @param {Map<string, Line>} lines @param {Line[]} others @returns {Line[]}
+ */
+export function merge(lines, others) {
+  return others.flatMap((other) => {
+    const own = lines.get(other.key);
+    if (!own) return [other];
+    const epsilon = Math.max(0, other.epsilon - own.epsilon), rho = Math.max(0, other.rho - own.rho);
+    const key = `${other.key} elsewhere`;
+    return (epsilon || rho) && !lines.has(key) ? [{ ...other, key, epsilon, rho }] : [];
+  });
+}
+
+/** @param {any} line */
+function isLine(line) {
+  const amounts = [line?.epsilon, line?.rho, line?.reports];
+  const texts = [line?.key, line?.kind, line?.name, line?.level, line?.day];
+  return amounts.every((n) => Number.isSafeInteger(n) && n >= 0) && texts.every((text) => typeof text === "string");
+}
+
+/** @param {string} text @returns {Record<string, any>} */
+function parsed(text) {
+  try {
+    const value = JSON.parse(text);
+    if (value && typeof value === "object") return value;
+  } catch {
+    // Said below: not JSON is not a ledger.
+  }
+  throw new Refusal("ledger.format");
+}

@@ -1,0 +1,94 @@
+/**
+ * Where the device remembers things: four tables in IndexedDB, or in memory for tests.
+ *
+ * Every change is one transaction: the rows are read, a decision is made without waiting for anything, and its
+ * writes are made, all or none, also against another tab.
+ */
+
+/** @typedef {"ledger" | "outbox" | "settings" | "drafts"} Table */
+/** @typedef {Record<Table, Map<string, any>>} Rows */
+/** @typedef {{table: Table, key: string, value?: any}} Write  without a value the row is removed */
+/** @typedef {{update: <T>(decide: (rows: Rows) => {result: T, writes?: Write[]}) => Promise<T>, clear: () => Promise<void>}} Store */
+
+/** @type {Table[]} */
+const TABLES = ["ledger", "outbox", "settings", "drafts"];
+
+/** The browser's database. @param {string} [name] @returns {Promise<Store>} */
+export async function openStore(name = "crowdveil") {
+  const request = indexedDB.open(name, 1);
+  request.onupgradeneeded = () => TABLES.forEach((table) => request.result.createObjectStore(table));
+  const database = await finished(request);
+  return {
+    update: (decide) => change(database, decide),
+    clear: async () => {
+      const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
+      TABLES.forEach((table) => transaction.objectStore(table).clear());
+      await committed(transaction);
+    },
+  };
+}
+
+/** The same in memory. @returns {Store} */
+export function memoryStore() {
+  const rows = emptyRows();
+  return {
+    async update(decide) {
+      const { result, writes = [] } = decide(structuredClone(rows));
+      for (const { table, key, value } of structuredClone(writes)) {
+        if (value === undefined) rows[table].delete(key);
+        else rows[table].set(key, value);
+      }
+      return result;
+    },
+    async clear() {
+      TABLES.forEach((table) => rows[table].clear());
+    },
+  };
+}
+
+/** @template T @param {IDBDatabase} database @param {(rows: Rows) => {result: T, writes?: Write[]}} decide @returns {Promise<T>} */
+async function change(database, decide) {
+  // Strict: the draw is on the disk before it is shown, so a crash cannot lead to a second draw.
+  const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
+  const done = committed(transaction);
+  const rows = emptyRows();
+  await Promise.all(TABLES.map(async (table) => {
+    const objects = transaction.objectStore(table);
+    const [keys, values] = await Promise.all([finished(objects.getAllKeys()), finished(objects.getAll())]);
+    keys.forEach((key, i) => rows[table].set(String(key), values[i]));
+  }));
+  try {
+    const { result, writes = [] } = decide(rows);
+    for (const { table, key, value } of writes) {
+      if (value === undefined) transaction.objectStore(table).delete(key);
+      else transaction.objectStore(table).put(value, key);
+    }
+    await done;
+    return result;
+  } catch (error) {
+    done.catch(() => undefined);
+    try { transaction.abort(); } catch { /* it has ended by itself */ }
+    throw error;
+  }
+}
+
+/** @returns {Rows} */
+function emptyRows() {
+  return { ledger: new Map(), outbox: new Map(), settings: new Map(), drafts: new Map() };
+}
+
+/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+function finished(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** @param {IDBTransaction} transaction @returns {Promise<void>} */
+function committed(transaction) {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
+  });
+}

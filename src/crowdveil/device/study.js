@@ -1,0 +1,229 @@
+/**
+ * A study as the device sees it: checked against its hash, the public log and its own channels before anything is
+ * answered, then turned into exactly the reports that leave.
+ */
+import { sha256Of } from "./canonical.js";
+import { probability, readChannel, rho } from "./channel.js";
+import { add, nanoUp } from "./nano.js";
+import { Refusal } from "./refusal.js";
+
+export const FORMAT = "crowdveil-study/1";
+const LEVELS = ["none", "low", "medium", "high"];
+// ρ is a bound found by a search in floating point; both sides may stop a little apart.
+const RHO_TOLERANCE = 1.001;
+
+/** @typedef {import("./channel.js").Channel} Channel */
+/** @typedef {import("./ledger.js").Charge} Charge */
+
+/**
+ * @typedef {object} Question
+ * @property {string} id
+ * @property {string} text
+ * @property {any} domain
+ * @property {{question: string, any_of: string[]} | null} show_if
+ */
+
+/**
+ * @typedef {object} Level
+ * @property {string} name
+ * @property {boolean} protected
+ * @property {number} pay  in cents
+ * @property {Charge} charge  the most it can cost
+ * @property {Map<string, Channel>} channels  by question
+ */
+
+/**
+ * @typedef {object} Study  one that passed every check
+ * @property {string} id
+ * @property {string} sha256
+ * @property {any} definition
+ * @property {Question[]} questions
+ * @property {Level[]} levels
+ * @property {boolean} protectsParticipation
+ * @property {number | null} maxAnswers
+ */
+
+/** @typedef {{index: number, study: string, sha256: string, day: string, previous: string, entry: string}} LogEntry */
+/** @typedef {{question: string, channel: Channel, answer: number}} Cell */
+
+/**
+ * Check everything that can be checked; refuse to answer otherwise.
+ * @param {any} answer  what the broker sent for this study
+ * @param {LogEntry} entry  what the public log holds about it
+ * @param {string} id  which study was asked for
+ * @returns {Study}
+ */
+export function readStudy(answer, entry, id) {
+  const definition = answer?.definition;
+  if (definition?.format !== FORMAT || definition.id !== id) throw new Refusal("study.format");
+  const sha256 = sha256Of(definition);
+  if (sha256 !== answer.sha256) throw new Refusal("study.hash");
+  if (entry?.study !== id || entry.sha256 !== sha256) throw new Refusal("study.log");
+  checkEntry(entry);
+  const channels = new Map(Object.entries(definition.channels).map(([name, wire]) => [name, namedChannel(name, wire)]));
+  const shared = {
+    id, sha256, definition,
+    questions: definition.questions,
+    protectsParticipation: definition.protects_participation === true,
+    maxAnswers: definition.max_answers ?? null,
+  };
+  checkQuestions(shared.questions);
+  const levels = definition.levels.map((/** @type {any} */ level) => readLevel(level, channels, shared));
+  return Object.freeze({ ...shared, levels });
+}
+
+/** The log is a chain: each entry names the one before it. @param {LogEntry} entry @param {string} [previous] */
+export function checkEntry(entry, previous) {
+  const { entry: name, ...content } = entry;
+  if (sha256Of(content) !== name) throw new Refusal("study.log");
+  if (previous !== undefined && entry.previous !== previous) throw new Refusal("study.log");
+}
+
+/** @param {string} name @param {unknown} wire */
+function namedChannel(name, wire) {
+  const channel = readChannel(wire);
+  if (channel.sha256 !== name) throw new Refusal("channel.hash");
+  return channel;
+}
+
+/** @param {Question[]} questions */
+function checkQuestions(questions) {
+  const seen = new Set();
+  for (const { id, show_if: condition } of questions) {
+    // A question may only depend on an earlier one, so that the order shown can always be followed.
+    if (typeof id !== "string" || seen.has(id) || (condition && !seen.has(condition.question))) {
+      throw new Refusal("study.questions", { got: String(id) });
+    }
+    seen.add(id);
+  }
+  if (seen.size === 0) throw new Refusal("study.questions", { got: "" });
+}
+
+/** @param {any} level @param {Map<string, Channel>} all @param {Omit<Study, "levels">} study @returns {Level} */
+function readLevel(level, all, study) {
+  if (!LEVELS.includes(level.name)) throw new Refusal("study.level", { got: String(level.name) });
+  const channels = new Map(study.questions.map((question) => {
+    const channel = all.get(level.channels?.[question.id]);
+    if (!channel) throw new Refusal("study.channel", { question: question.id });
+    checkFits(channel, question, study.protectsParticipation);
+    return [question.id, channel];
+  }));
+  const isProtected = [...channels.values()].every((channel) => Number.isFinite(channel.epsilon));
+  if (isProtected !== level.protected) throw new Refusal("study.protection", { level: level.name });
+  if (!isProtected && study.protectsParticipation) throw new Refusal("study.protection", { level: level.name });
+  const charge = isProtected ? chargeOf([...channels.values()], study) : { epsilon: 0, rho: 0 };
+  checkCharge(level, charge, isProtected);
+  return { name: level.name, protected: isProtected, pay: level.pay_cents, charge, channels };
+}
+
+/** The channel takes in exactly what may be answered. @param {Channel} channel @param {Question} question @param {boolean} protects */
+function checkFits(channel, question, protects) {
+  const wanted = protects ? [...symbols(question.domain), null] : symbols(question.domain);
+  const fits = wanted.length === channel.inputs.length && wanted.every((symbol, i) => symbol === channel.inputs[i]);
+  if (!fits) throw new Refusal("study.channel", { question: question.id });
+}
+
+/** A level must not claim to cost less than its integers say. @param {any} level @param {Charge} computed @param {boolean} isProtected */
+function checkCharge(level, computed, isProtected) {
+  if (!isProtected && level.charge === null) return;
+  const { epsilon_nano: epsilon, rho_nano: claimedRho } = level.charge ?? {};
+  const honest = isProtected && computed.epsilon <= epsilon && computed.rho <= claimedRho * RHO_TOLERANCE;
+  if (!honest) throw new Refusal("study.charge", { level: level.name });
+}
+
+/** The loss of one report in nano-units. The search for ρ is done once for each channel. @param {Channel} channel @returns {Charge} */
+export function lossOf(channel) {
+  if (!Number.isFinite(channel.epsilon)) return { epsilon: 0, rho: 0 };
+  const known = losses.get(channel.sha256) ?? { epsilon: nanoUp(channel.epsilon), rho: nanoUp(rho(channel)) };
+  losses.set(channel.sha256, known);
+  return known;
+}
+const losses = /** @type {Map<string, Charge>} */ (new Map());
+
+/**
+ * What these reports cost together. Where participation is protected and at most t answers are given, two workers
+ * differ in at most 2·t reports.
+ * @param {Channel[]} channels @param {Pick<Study, "protectsParticipation" | "maxAnswers">} study @returns {Charge}
+ */
+export function chargeOf(channels, study) {
+  const atStake = study.protectsParticipation && study.maxAnswers !== null ? 2 * study.maxAnswers : channels.length;
+  const most = (/** @type {number[]} */ amounts) => amounts.sort((a, b) => b - a).slice(0, atStake).reduce(add, 0);
+  const each = channels.map(lossOf);
+  return { epsilon: most(each.map((loss) => loss.epsilon)), rho: most(each.map((loss) => loss.rho)) };
+}
+
+/** Everything that may be answered, in code order. @param {any} domain @returns {string[]} */
+export function symbols(domain) {
+  if (domain.type === "choices") return domain.options;
+  if (domain.type === "scale") return levels(domain);
+  if (domain.type === "tick-all") return subsets(domain.boxes).map((ticked) => JSON.stringify(ticked));
+  throw new Refusal("study.domain", { got: String(domain.type) });
+}
+
+/** The levels of a scale as exact decimals. @param {{low: string, high: string, step: string}} scale */
+function levels({ low, high, step }) {
+  const digits = Math.max(...[low, high, step].map((text) => (text.split(".")[1] ?? "").length));
+  const units = (/** @type {string} */ text) => {
+    const [whole = "", part = ""] = text.split(".");
+    return BigInt(whole + part.padEnd(digits, "0"));
+  };
+  const all = /** @type {string[]} */ ([]);
+  for (let level = units(low); level <= units(high) && all.length <= 100_001; level += units(step)) {
+    all.push(decimal(level, digits));
+  }
+  return all;
+}
+
+/** @param {bigint} units @param {number} digits */
+function decimal(units, digits) {
+  const sign = units < 0n ? "-" : "", padded = (units < 0n ? -units : units).toString().padStart(digits + 1, "0");
+  const part = digits ? padded.slice(-digits).replace(/0+$/, "") : "";
+  return `${sign}${digits ? padded.slice(0, -digits) : padded}${part && `.${part}`}`;
+}
+
+/** All sets of boxes, ordered by bit mask. @param {string[]} boxes */
+function subsets(boxes) {
+  return Array.from({ length: 2 ** boxes.length }, (_, mask) => boxes.filter((_, bit) => (mask >> bit) & 1));
+}
+
+/** The questions to show, given the answers so far (symbols by question): skip logic never leaves the device. @param {Study} study @param {Map<string, string>} answers */
+export function visible(study, answers) {
+  const shown = new Set();
+  return study.questions.filter(({ id, show_if: condition }) => {
+    const given = condition && shown.has(condition.question) ? answers.get(condition.question) : undefined;
+    const show = !condition || (given !== undefined && condition.any_of.includes(given));
+    if (show) shown.add(id);
+    return show;
+  });
+}
+
+/**
+ * The cells that will be reported: every question where participation is protected, else the answered ones.
+ * @param {Study} study @param {Level} level @param {Map<string, string>} answers  symbols by question
+ * @returns {Cell[]}
+ */
+export function cellsOf(study, level, answers) {
+  const shown = new Set(visible(study, answers).map((question) => question.id));
+  const given = new Map([...answers].filter(([question]) => shown.has(question)));
+  if (study.maxAnswers !== null && given.size > study.maxAnswers) {
+    throw new Refusal("study.tooMany", { most: study.maxAnswers, got: given.size });
+  }
+  return study.questions.flatMap(({ id, domain }) => {
+    const channel = /** @type {Channel} */ (level.channels.get(id));
+    const symbol = given.get(id);
+    if (symbol === undefined) return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];
+    const answer = symbols(domain).indexOf(symbol);
+    if (answer < 0) throw new Refusal("answer.option", { question: id });
+    return [{ question: id, channel, answer }];
+  });
+}
+
+/**
+ * How far somebody who thought 50:50 between the two answers that this report tells apart best can now lean to one.
+ * @param {Channel} channel @param {number} report
+ */
+export function mostSure(channel, report) {
+  const chances = channel.inputs.map((_, input) => probability(channel, input, report));
+  const most = Math.max(...chances), least = Math.min(...chances);
+  return most === 0 ? 1 : most / (most + least);
+}

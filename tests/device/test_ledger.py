@@ -1,0 +1,169 @@
+"""The device's ledger, outbox and study checks under Node, beside the library's own where both exist."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import studies
+from node import node
+
+from crowdveil.accounting.conversion import rho_max
+from crowdveil.accounting.ledger import Budget
+from crowdveil.accounting.nano import nano_down, nano_up
+from crowdveil.accounting.storage import NOTHING, Charge
+
+RUN = Path(__file__).parent / "run.mjs"
+CAP = {"epsilon": 4_000_000_000, "rho": 311_064_900}
+
+
+def run(check: str, given: object) -> Any:
+    return node(RUN, {"check": check, "given": given})
+
+
+def test_the_second_ceiling_is_the_librarys() -> None:
+    budgets = [(epsilon, delta) for epsilon in (0.01, 0.5, 1, 4, 20) for delta in (0, 1e-9, 1e-6, 0.01)]
+    for (epsilon, delta), ours in zip(budgets, run("rhoMax", budgets), strict=True):
+        assert ours == pytest.approx(rho_max(epsilon, delta), rel=1e-9)
+    [cap] = run("cap", [4_000_000_000])
+    assert cap["epsilon"] == Budget(4).cap.epsilon
+    assert abs(cap["rho"] - Budget(4).cap.rho) <= 1
+
+
+def test_nano_units_round_charges_up_and_caps_down_exactly() -> None:
+    chance = random.Random(3)
+    amounts = [0, 0.25, 1 / 3, 1e-12, 5e-324, 4, 1e7, 0.1 + 0.2] + [chance.expovariate(1) for _ in range(300)]
+    assert run("nano", amounts) == [[nano_up(amount), nano_down(amount)] for amount in amounts]
+
+
+def test_the_either_or_rule_decides_as_the_library_does() -> None:
+    chance = random.Random(5)
+    charges = [
+        {"epsilon": chance.randrange(1, 600_000_000), "rho": chance.randrange(1, 60_000_000)} for _ in range(200)
+    ]
+    cap, spent, expected = Charge(CAP["epsilon"], CAP["rho"]), NOTHING, []
+    for wanted in charges:
+        total = spent + Charge(**wanted)
+        expected.append(total.within(cap))
+        spent = total if total.within(cap) else spent
+    answers = run("ledger", {"cap": CAP, "charges": charges})
+    assert ["spent" in answer for answer in answers] == expected
+    assert True in expected
+    assert False in expected
+    last = [answer["spent"] for answer in answers if "spent" in answer][-1]
+    assert last == {"epsilon": spent.epsilon, "rho": spent.rho}
+
+
+def test_domains_are_spelled_as_the_library_spells_them() -> None:
+    spelled = [
+        {"type": "choices", "options": ["b", "a"]},
+        {"type": "scale", "low": "-1", "high": "1", "step": "0.25"},
+        {"type": "scale", "low": "0", "high": "100", "step": "10"},
+        {"type": "scale", "low": "0.5", "high": "2.0", "step": "0.5"},
+        {"type": "tick-all", "boxes": ["a", 'b"', "é"]},
+    ]
+    expected = [list(studies.domain_of(each).symbols) for each in spelled]
+    expected[-1] = ["[]", '["a"]', '["b\\""]', '["a","b\\""]', '["é"]', '["a","é"]', '["b\\"","é"]', '["a","b\\"","é"]']
+    assert run("symbols", spelled) == expected
+
+
+def test_an_honest_study_is_read() -> None:
+    for study in (
+        studies.definition(),
+        studies.definition(protects=False, levels=("none", "low", "high")),
+        studies.definition(max_answers=1),
+    ):
+        assert run("studies", [studies.served(study)]) == [studies.sha256_of(study)]
+
+
+def test_a_tampered_study_is_refused_for_the_right_reason() -> None:
+    cases = studies.tampered()
+    answers = run("studies", [answer for _, answer in cases])
+    assert [answer.get("refused") for answer in answers] == [why for why, _ in cases]
+
+
+def test_skip_logic_runs_on_the_device() -> None:
+    given = {"study": studies.served(studies.definition()), "answers": [{}, {"smoked": "no"}, {"smoked": "yes"}]}
+    assert run("visible", given) == [["smoked", "often"], ["smoked", "often"], ["smoked", "often", "where"]]
+
+
+def test_a_draw_is_charged_once_and_never_drawn_again() -> None:
+    study = studies.served(studies.definition())
+    answers = {"smoked": "yes", "where": '["at work"]'}
+    done = run("commit", {"study": study, "tries": [{"level": "medium", "answers": answers, "cap": CAP}] * 3})
+    first, second, third = done["results"]
+    assert first == second == third
+    assert [report["question"] for report in first["body"]["reports"]] == ["smoked", "often", "where"]
+    [line] = done["ledger"]
+    medium = study["definition"]["levels"][1]["charge"]
+    assert line["epsilon"] == medium["epsilon_nano"]
+    assert line["rho"] == pytest.approx(medium["rho_nano"], rel=1e-3)
+
+
+def test_what_the_cap_does_not_allow_is_neither_charged_nor_drawn() -> None:
+    study = studies.served(studies.definition())
+    cap = {"epsilon": 2_999_000_000, "rho": 1}
+    done = run("commit", {"study": study, "tries": [{"level": "medium", "answers": {"smoked": "no"}, "cap": cap}]})
+    [refusal] = done["results"]
+    assert (refusal["refused"], refusal["left"]) == ("ledger.refused", 2_999_000_000)
+    assert refusal["needed"] == study["definition"]["levels"][1]["charge"]["epsilon_nano"]
+    assert done["ledger"] == []
+
+
+def test_skipped_questions_report_only_where_participation_is_protected() -> None:
+    answers = {"smoked": "no", "where": '["at home"]'}
+    open_study = studies.served(studies.definition(protects=False, levels=("none", "medium")))
+    done = run("commit", {"study": open_study, "tries": [{"level": "medium", "answers": answers, "cap": CAP}]})
+    assert [report["question"] for report in done["results"][0]["body"]["reports"]] == ["smoked"]
+    assert done["ledger"][0]["epsilon"] == pytest.approx(1e9, rel=1e-3)
+    bare = run("commit", {"study": open_study, "tries": [{"level": "none", "answers": answers, "cap": CAP}]})
+    assert bare["results"][0]["body"]["reports"][0]["report"] == 0
+    assert (bare["ledger"][0]["kind"], bare["ledger"][0]["epsilon"]) == ("unprotected", 0)
+
+
+def test_more_answers_than_the_study_bounds_are_refused() -> None:
+    study = studies.served(studies.definition(max_answers=1))
+    tries = [{"level": "low", "answers": answers, "cap": CAP} for answers in ({"smoked": "no", "often": "3"}, {})]
+    done = run("commit", {"study": study, "tries": tries})
+    assert done["results"][0]["refused"] == "study.tooMany"
+    # Two reports of ε = 2 are at stake, not three.
+    assert done["ledger"][0]["epsilon"] == pytest.approx(4e9, rel=1e-3)
+
+
+def test_an_answer_outside_the_domain_is_refused_and_nothing_is_stored() -> None:
+    study = studies.served(studies.definition())
+    done = run("commit", {"study": study, "tries": [{"level": "low", "answers": {"often": "6"}, "cap": CAP}]})
+    assert (done["results"][0]["refused"], done["ledger"]) == ("answer.option", [])
+
+
+def test_offline_keeps_the_draw_and_sends_the_same_later() -> None:
+    done = run("flush", {"study": studies.served(studies.definition()), "cap": {"epsilon": 10**10, "rho": 0}})
+    assert done["sent"][0] == done["sent"][1]
+    assert done["offline"]["refused"] == "offline"
+    assert (done["online"][0]["state"], done["online"][0]["receipt"], done["after"]) == ("sent", {"receipt": "r1"}, [])
+
+
+def test_a_ledger_moves_whole_and_merging_twice_adds_nothing() -> None:
+    lines = [
+        {"key": key, "kind": "study", "name": "é", "level": "low", "reports": 2, "epsilon": 5, "rho": 2, "day": "d"}
+        for key in ("s1", "s2")
+    ]
+    moved = run("move", lines)
+    assert moved["same"] == lines
+    assert moved["added"] == [{**lines[0], "key": "s1 elsewhere", "epsilon": 4, "rho": 0}, lines[1]]
+    assert moved["again"] == []
+    assert all(answer["refused"].startswith("ledger.") for answer in moved["broken"])
+
+
+def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
+    lines = [{"key": "s", "kind": "study", "name": "", "level": "", "reports": 1, "epsilon": 5, "rho": 9, "day": ""}]
+    carried = run("carryOver", {"lines": lines, "elsewhere": {"epsilon": 8, "rho": 7}})
+    assert (carried["first"]["epsilon"], carried["first"]["rho"]) == (3, 0)
+    assert carried["second"] is None
+    assert carried["spent"] == {"epsilon": 8, "rho": 9}
