@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.divergence import epsilon_of, rho_of
 from crowdveil.domain import Domain
 from crowdveil.errors import ChannelError
-from crowdveil.forms import Form, Rotate, Table, compact_form, count
+from crowdveil.forms import Form, Rotate, Subset, Table, compact_form, count
 from crowdveil.guarantee import Guarantee
 from crowdveil.wire import sha256_of
 
@@ -77,23 +78,28 @@ class Channel:
     @cached_property
     def guarantee(self) -> Guarantee:
         """Computed from the integers; nothing is claimed."""
-        pair = self.worst_rows()
-        epsilon, rho = (math.inf, math.inf) if self.is_identity else (epsilon_of(pair), rho_of(pair))
         unit: Literal["cell", "value"] = "cell" if self.protects_participation else "value"
-        return Guarantee(unit, epsilon, rho, protects_participation=self.protects_participation)
+        rho = math.inf if self.is_identity else rho_of(self.worst_rows())
+        return Guarantee(unit, self.epsilon, rho, protects_participation=self.protects_participation)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The exact ε of the integers, as the next double upwards."""
+        if self.is_identity:
+            return math.inf
+        return epsilon_of(self.worst_rows() if isinstance(self.form, Rotate) else self.weights)
 
     def worst_rows(self) -> NDArray[np.uint64]:
-        """Rows among which the largest loss stands: all of them, or two where all pairs are alike."""
-        if not isinstance(self.form, Rotate):
-            return self.weights
-        keep, lie, others = self.form.keep, self.form.lie, len(self.inputs) - 2
-        # Outputs that are equally likely under both rows may be counted as one.
-        rows = [[keep, lie, others * lie], [lie, keep, others * lie]] if others >= 0 else [[keep]]
-        return np.array(rows, dtype=np.uint64)
+        """Rows among which the largest loss stands: all of them, or two where all pairs are alike.
 
-    @property
-    def epsilon(self) -> float:
-        return self.guarantee.epsilon
+        Some weights of a subset channel are larger by 1, far below what ρ is rounded up by; ε reads every weight.
+        """
+        form = self.form
+        if isinstance(form, Rotate):
+            return _pair(form.keep, form.lie, len(self.inputs), 1)
+        if isinstance(form, Subset):
+            return _pair(form.inside, form.outside, len(self.inputs), form.size)
+        return self.weights
 
     @property
     def is_identity(self) -> bool:
@@ -173,7 +179,7 @@ class Channel:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ChannelError(f"a channel must have the format {FORMAT!r}", fix="update crowdveil or ask for it again")
         fields = {key: value for key, value in data.items() if key != "sha256"}
-        if (found := _hash_or_none(fields)) is None or found != data.get("sha256"):
+        if _hash_or_none(fields) != data.get("sha256"):
             raise ChannelError(
                 "the channel does not match its sha256: it was changed on the way", fix="ask for it again"
             )
@@ -231,6 +237,19 @@ def _check_sums(channel: Channel) -> None:
             raise ChannelError(f"row {number} of the channel must sum to 2^{channel.bits}; got {sum(row)}")
 
 
+def _pair(inside: int, outside: int, n_inputs: int, size: int) -> NDArray[np.uint64]:
+    """Two rows of a table over subsets: those that hold only the one input, only the other, and the rest.
+
+    Outputs that are equally likely under both rows may be counted as one.
+    """
+    if n_inputs == 1:
+        return np.array([[inside]], dtype=np.uint64)
+    only = comb(n_inputs - 2, size - 1)
+    both, neither = comb(n_inputs - 2, size - 2) if size > 1 else 0, comb(n_inputs - 2, size)
+    rest = both * inside + neither * outside
+    return np.array([[only * inside, only * outside, rest], [only * outside, only * inside, rest]], dtype=np.uint64)
+
+
 def _table_form(fields: dict[str, object]) -> Form:
     try:
         rows = [[count(weight) for weight in row] for row in fields["weights"]]  # type: ignore[attr-defined]
@@ -238,8 +257,6 @@ def _table_form(fields: dict[str, object]) -> Form:
             return Table(np.array(rows, dtype=np.uint64))
     except (TypeError, ValueError, OverflowError) as error:
         raise ChannelError(f"the weights of the channel cannot be read: {error}", fix="ask for it again") from None
-    if not rows or any(len(row) != len(rows) for row in rows):
-        raise ChannelError("the weights of randomised response must be a square table", fix="ask for it again")
     keep, lie = rows[0][0], (rows[0][1] if len(rows[0]) > 1 else 0)
     if any(weight != (keep if x == y else lie) for x, row in enumerate(rows) for y, weight in enumerate(row)):
         raise ChannelError("randomised response has one weight on the diagonal and one elsewhere")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from crowdveil.exact import log_up
 
-# Floating-point powers and sums of some thousand terms near 1 err by far less than this; it is added on top.
-_FLOAT_SLACK = 1e-5
+# Floating-point powers and sums of at most some thousand terms err by far less than this; it is added on top.
+_FLOAT_SLACK = 1e-7
 _RHO_PRECISION = 1e-4
-# Below, divergences drown in the rounding of their sums, and ε²/2 is always an upper bound.
-_SMALLEST_SEARCHED = 5e-3
+# Below, logarithms of ratios near 1 run out of digits, and ε²/2 is always an upper bound.
+_SMALLEST_SEARCHED = 1e-4
 # e^600 is still a double.
 _LARGEST_EXPONENT = 600.0
 
@@ -41,8 +41,9 @@ def epsilon_of(weights: NDArray[np.uint64]) -> float:
 def rho_of(weights: NDArray[np.uint64]) -> float:
     """The smallest ρ we can certify with D_α(row ‖ row') ≤ ρ·α for all α > 1 (zero-concentrated privacy).
 
-    Intervals of α are halved, worst first, until the certified bound is within 0.01 % of a value that is attained;
-    beyond the last α the ratio is at most ε/α.
+    With G(α) the largest Rényi divergence between two rows, f(u) = u·G(1 + u) is convex and f(0) = 0. So between
+    two orders f stays below its chord, which bounds G(α)/α from above; beyond the last order G is at most ε.
+    Intervals are halved, worst first, until the certified bound is within 0.01 % of a value that is attained.
     """
     epsilon = epsilon_of(weights)
     if math.isinf(epsilon) or epsilon == 0:
@@ -50,20 +51,20 @@ def rho_of(weights: NDArray[np.uint64]) -> float:
     if epsilon < _SMALLEST_SEARCHED:
         return epsilon**2 / 2 * (1 + _FLOAT_SLACK)
     worst = _WorstRenyi(weights)
-    attained = worst(1.0)
-    last = min(max(2.0, epsilon / attained), max(2.0, _LARGEST_EXPONENT / epsilon))
-    intervals = [(-_chord_bound(worst, 1.0, last), 1.0, last)]
+    attained = worst(0.0)
+    last = min(max(1.0, epsilon / attained), max(1.0, _LARGEST_EXPONENT / epsilon - 1))
+    intervals = [(-_chord_bound(worst, 0.0, last), 0.0, last)]
     while True:
         bound, low, high = intervals[0]
-        attained = max(attained, worst(high) / high)
-        certified = max(-bound, epsilon / last)
-        if -bound <= max(attained * (1 + _RHO_PRECISION), epsilon / last):
-            break
+        attained = max(attained, worst(high) / (1 + high))
+        certified = max(-bound, epsilon / (1 + last))
+        if -bound <= max(attained * (1 + _RHO_PRECISION), epsilon / (1 + last)):
+            return float(min(certified, epsilon**2 / 2) * (1 + _FLOAT_SLACK))
         heapq.heappop(intervals)
-        middle = math.sqrt(low * high)
-        heapq.heappush(intervals, (-_chord_bound(worst, low, middle), low, middle))
-        heapq.heappush(intervals, (-_chord_bound(worst, middle, high), middle, high))
-    return float(min(certified, epsilon**2 / 2) * (1 + _FLOAT_SLACK))
+        # Equal steps of asinh √u make equal errors of the chord where G(α)/α is flat.
+        middle = math.sinh((math.asinh(math.sqrt(low)) + math.asinh(math.sqrt(high))) / 2) ** 2
+        for part in ((low, middle), (middle, high)):
+            heapq.heappush(intervals, (-_chord_bound(worst, *part), *part))
 
 
 def renyi_of(weights: NDArray[np.uint64], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,51 +73,50 @@ def renyi_of(weights: NDArray[np.uint64], alphas: NDArray[np.float64]) -> NDArra
     if math.isinf(epsilon) or epsilon == 0:
         return np.full(len(alphas), epsilon)
     worst = _WorstRenyi(weights)
-    # Beyond e^500 powers overflow, and the divergence has all but reached its limit ε.
-    bounds = [worst(float(alpha)) if alpha * epsilon < 500 else epsilon for alpha in alphas]
+    # Where powers would overflow the divergence has all but reached its limit ε.
+    bounds = [worst(float(alpha) - 1) if alpha * epsilon < _LARGEST_EXPONENT else epsilon for alpha in alphas]
     return np.minimum(np.array(bounds) * (1 + _FLOAT_SLACK), epsilon)
 
 
 def _chord_bound(worst: _WorstRenyi, low: float, high: float) -> float:
-    """An upper bound of G(α)/α on [low, high], G being the largest Rényi divergence between two rows.
+    """The largest G(1 + u)/(1 + u) on [low, high] that the convexity of f(u) = u·G(1 + u) leaves possible."""
+    slope = (high * worst(high) - low * worst(low)) / (high - low)
+    below = max(slope * low - low * worst(low), 0.0)
 
-    With t = α − 1, K(t) = t·G(1 + t) is a maximum of cumulant functions, so it is convex and lies below its chord
-    A + B·t, where A ≤ 0 because K(0) = 0. Hence G/α ≤ (A + B·t) / (t·(1 + t)) = A/t + (B − A)/(1 + t), which
-    rises up to t = 1 / (√((B − A) / −A) − 1) and then falls.
-    """
-    start, end = low - 1, high - 1
-    first = start * worst(low)
-    slope = (end * worst(high) - first) / (end - start)
-    intercept = first - slope * start
-    if intercept >= 0:
-        return first / (start * low) if start > 0 else slope
-    peak = 1 / (math.sqrt((slope - intercept) / -intercept) - 1)
-    best = min(max(peak, start), end)
-    return (intercept + slope * best) / (best * (1 + best))
+    def bound(u: float) -> float:
+        return slope if u == 0 else (slope * u - below) / (u * (1 + u))
+
+    # The chord over u(1 + u) has its one maximum where slope·u² − 2·below·u − below = 0.
+    peak = (below + math.sqrt(below**2 + below * slope)) / slope
+    return max(bound(low), bound(min(max(peak, low), high)), bound(high))
 
 
 class _WorstRenyi:
-    """G(α): the largest Rényi divergence between two rows; at α = 1 the largest KL divergence."""
+    """G(1 + u): the largest Rényi divergence of order 1 + u between two rows; at u = 0 the largest KL divergence."""
 
     def __init__(self, weights: NDArray[np.uint64]) -> None:
         rows = np.unique(weights[:, weights.max(axis=0) > 0], axis=0).astype(np.float64)
-        self._log = np.log(rows / rows.sum(axis=1, keepdims=True))
-        # Each column is divided by its smallest weight, so that no power overflows or vanishes.
-        self._log_floor = self._log.min(axis=0)
+        rows /= rows.sum(axis=1, keepdims=True)
+        # Each column is divided by its smallest weight: nothing overflows, and the logarithms are small and exact.
+        self._floor = rows.min(axis=0)
+        self._above = np.log(rows / self._floor)
+        self._rows = rows
         self._seen: dict[float, float] = {}
 
-    def __call__(self, alpha: float) -> float:
-        if alpha not in self._seen:
-            self._seen[alpha] = self._kullback_leibler() if alpha == 1 else self._renyi(alpha)
-        return self._seen[alpha]
+    def __call__(self, u: float) -> float:
+        if u not in self._seen:
+            self._seen[u] = self._kullback_leibler() if u == 0 else self._renyi(u)
+        return self._seen[u]
 
     def _kullback_leibler(self) -> float:
-        rows = np.exp(self._log)
-        entropy = (rows * self._log).sum(axis=1, keepdims=True)
-        return float((entropy - rows @ self._log.T).max())
+        own = (self._rows * self._above).sum(axis=1, keepdims=True)
+        return float((own - self._rows @ self._above.T).max())
 
-    def _renyi(self, alpha: float) -> float:
-        above = self._log - self._log_floor
-        raised = np.exp(alpha * above)
-        lowered = np.exp(self._log_floor - (alpha - 1) * above)
-        return float(np.log((raised @ lowered.T).max()) / (alpha - 1))
+    def _renyi(self, u: float) -> float:
+        # Σ p^(1+u) q^(−u) − 1 with p = floor·e^a, q = floor·e^b, written in terms that are all small when ε or u
+        # is, so that no digits cancel: Σ p·expm1(ua) + Σ floor·expm1(−ub) + Σ floor·expm1((1+u)a)·expm1(−ub).
+        lowered = np.expm1(-u * self._above)
+        raised = self._floor * np.expm1((1 + u) * self._above)
+        own = (self._rows * np.expm1(u * self._above)).sum(axis=1)
+        excess = own[:, None] + (lowered @ self._floor)[None, :] + raised @ lowered.T
+        return float(np.log1p(excess.max()) / u)

@@ -6,19 +6,63 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from crowdveil.errors import InputError
-from crowdveil.mechanisms.base import ChannelMechanism, Mechanism
+from crowdveil.mechanisms.base import ChannelMechanism, EpsilonMechanism, Mechanism
+from crowdveil.mechanisms.dense_factorization import DenseFactorization
+from crowdveil.mechanisms.discrete_gaussian import DiscreteGaussian
+from crowdveil.mechanisms.discrete_laplace import DiscreteLaplace
+from crowdveil.mechanisms.gaussian import Gaussian
+from crowdveil.mechanisms.laplace import Laplace
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.none import NoPrivacy
+from crowdveil.mechanisms.one_layer import OneLayer
+from crowdveil.mechanisms.optimal_scale import OptimalScale
+from crowdveil.mechanisms.piecewise import Piecewise
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.sparse_two_layer import SparseTwoLayer
+from crowdveil.mechanisms.subset_selection import SubsetSelection
+from crowdveil.mechanisms.two_layer import TwoLayer
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (
         RandomizedResponse,
+        SubsetSelection,
+        DiscreteLaplace,
+        DiscreteGaussian,
+        OptimalScale,
+        Piecewise,
+        OneLayer,
         NoPrivacy,
+        TwoLayer,
+        SparseTwoLayer,
+        Laplace,
+        Gaussian,
+        MatrixFactorization,
+        DenseFactorization,
     )
 }
 
-__all__ = ["MECHANISMS", "ChannelMechanism", "Mechanism", "NoPrivacy", "RandomizedResponse", "mechanism"]
+__all__ = [
+    "MECHANISMS",
+    "ChannelMechanism",
+    "DenseFactorization",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "EpsilonMechanism",
+    "Gaussian",
+    "Laplace",
+    "MatrixFactorization",
+    "Mechanism",
+    "NoPrivacy",
+    "OneLayer",
+    "OptimalScale",
+    "Piecewise",
+    "RandomizedResponse",
+    "SparseTwoLayer",
+    "SubsetSelection",
+    "TwoLayer",
+    "mechanism",
+]
 
 
 def mechanism(name: str, **parameters: Any) -> Mechanism:

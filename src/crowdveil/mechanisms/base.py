@@ -34,7 +34,6 @@ class Mechanism(ABC):
         """The reports that leave the devices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelMechanism(Mechanism):
     """A mechanism that randomises each answer by itself, through a channel.
 
@@ -42,11 +41,17 @@ class ChannelMechanism(Mechanism):
     dictionaries reports: a missing report would tell what the symbol hides.
     """
 
-    epsilon: float
-    protect_participation: bool = False
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+    @property
+    @abstractmethod
+    def epsilon(self) -> float | None:
+        """The ε that was asked for, unless the mechanism was described by another parameter."""
+
+    @property
+    @abstractmethod
+    def protect_participation(self) -> bool:
+        """Whether ∅ is randomised too."""
 
     @abstractmethod
     def channel(self, domain: Domain) -> Channel:
@@ -61,6 +66,17 @@ class ChannelMechanism(Mechanism):
     def symbols(self, domain: Domain) -> tuple[str | None, ...]:
         """The channel's inputs: the domain's answers, and ∅ where participation is protected."""
         return (*domain.symbols, None) if self.protect_participation else domain.symbols
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpsilonMechanism(ChannelMechanism):
+    """A channel mechanism that is described by its ε alone."""
+
+    epsilon: float
+    protect_participation: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
 
 
 def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> Reports:

@@ -9,13 +9,13 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.exact import exp_down
 from crowdveil.forms import Rotate
-from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.mechanisms.base import EpsilonMechanism
 
 _SMALLEST_LIE = 2**10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(ChannelMechanism):
+class RandomizedResponse(EpsilonMechanism):
     """Keep the answer with probability e^ε / (e^ε + k − 1), else report one of the others, all alike.
 
     >>> from crowdveil import Choices
