@@ -1,0 +1,1 @@
+"""The broker: runs private studies, never overspends and never sees an answer."""

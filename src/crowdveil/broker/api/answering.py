@@ -1,0 +1,109 @@
+"""Answering: which studies a worker may answer, accepting one, and handing in its reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Header, Router
+
+from crowdveil.broker import clock
+from crowdveil.broker.api import auth
+from crowdveil.broker.api.problems import PROBLEMS
+from crowdveil.broker.api.shapes import Key, Page, Receipt, Reservation, Reserve, Submit, WorkerCard
+from crowdveil.broker.intake.reports import check
+from crowdveil.broker.intake.submit import Parcel, Sender, submit
+from crowdveil.broker.ledger import budget, reservations
+from crowdveil.broker.ledger.models import Budget
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies.cards import opened, public_study
+from crowdveil.broker.studies.definition import Opened, OpenedLevel
+from crowdveil.broker.studies.eligibility import cards_for, check_invited
+
+router = Router(tags=["worker"], auth=auth.worker)
+_LATE = "a submission after this time is checked again and may be refused unpaid"
+
+
+@router.get("/workers/me/studies", response={200: Page[WorkerCard], **PROBLEMS}, operation_id="list_my_studies")
+def list_my_studies(request: auth.Authorized) -> dict[str, Any]:
+    """What you may answer, and what you have answered."""
+    return {"items": cards_for(request.auth.account), "next": None}
+
+
+@router.put(
+    "/studies/{study}/reservation", response={200: Reservation, 201: Reservation, **PROBLEMS}, operation_id="reserve"
+)
+def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tuple[int, dict[str, Any]]:
+    """Accept a study: money, a place and ε are held for you until the time given."""
+    found = public_study(study)
+    definition = opened(found)
+    level = _level(definition, payload.study_sha256, payload.level)
+    check_invited(found, definition, request.auth.account)
+    hold, new = reservations.reserve(request.auth.account, definition, level)
+    return 201 if new else 200, _spelled(request.auth.account, study, level, hold)
+
+
+@router.get("/studies/{study}/reservation", response={200: Reservation, **PROBLEMS}, operation_id="read_reservation")
+def read_reservation(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
+    """What is held for you."""
+    hold = reservations.find(study, request.auth.account)
+    if hold is None:
+        raise Refusal("not-found", "nothing is held for you in this study")
+    return _spelled(request.auth.account, study, opened(public_study(study)).levels[hold.level], hold)
+
+
+@router.delete("/studies/{study}/reservation", response={204: None, **PROBLEMS}, operation_id="cancel_reservation")
+def cancel_reservation(request: auth.Authorized, study: str = Key) -> tuple[int, None]:
+    """Give the study back. What your device has drawn stays charged there."""
+    if not reservations.cancel(study, request.auth.account):
+        raise Refusal("not-found", "nothing is held for you in this study")
+    return 204, None
+
+
+@router.post("/studies/{study}/submissions", response={200: Receipt, 201: Receipt, **PROBLEMS}, operation_id="submit")
+def submit_reports(
+    request: auth.Authorized,
+    payload: Submit,
+    study: str = Key,
+    idempotency_key: str = Header(..., alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_-]{16,64}$"),
+) -> tuple[int, dict[str, Any]]:
+    """Hand in all reports at once: stored whole, or refused whole. A retry gets the same receipt."""
+    found = public_study(study)
+    definition = opened(found)
+    level = _level(definition, payload.study_sha256, payload.level)
+    if payload.consent_version != definition.document["consent"]["version"]:
+        raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
+    check_invited(found, definition, request.auth.account)
+    parcel = Parcel(
+        found,
+        definition,
+        level,
+        check(definition, level, payload.reports),
+        payload.withdrawal_sha256,
+        idempotency_key,
+    )
+    receipt, new = submit(Sender(request.auth.account, request.auth.payee), parcel)
+    return 201 if new else 200, receipt.spelled()
+
+
+def _level(definition: Opened, sha256: str, name: str) -> OpenedLevel:
+    if sha256 != definition.sha256:
+        raise Refusal(
+            "wrong-study-hash",
+            "your definition of this study is not the one in the public log; fetch and check it again",
+            sha256=definition.sha256,
+        )
+    if name not in definition.levels:
+        raise Refusal("invalid", f"this study has the levels {', '.join(definition.levels)}; got {name}")
+    return definition.levels[name]
+
+
+def _spelled(account: str, study: str, level: OpenedLevel, hold: reservations.Hold) -> dict[str, Any]:
+    return {
+        "study": study,
+        "level": level.name,
+        "pay_cents": level.pay_cents,
+        "charge": level.charge,
+        "expires": clock.iso(hold.expires),
+        "late": _LATE,
+        "budget": budget.spelled(Budget.objects.get(account=account)),
+    }

@@ -1,0 +1,48 @@
+"""Downloads of a closed study's reports, in the files that `crowdveil infer` reads."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import StreamingHttpResponse
+from ninja import Path, Query, Router
+
+from crowdveil.broker.api import auth
+from crowdveil.broker.api.problems import PROBLEMS
+from crowdveil.broker.api.shapes import Key
+from crowdveil.broker.api.staff_shapes import ExportParts
+from crowdveil.broker.results import export
+from crowdveil.broker.studies.views import own_study
+
+router = Router(tags=["requester"], auth=auth.requester)
+_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+Number = Path(..., ge=0, le=200)
+
+
+@router.get("/studies/{study}/exports", response={200: ExportParts, **PROBLEMS}, operation_id="list_exports")
+def list_exports(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
+    """The files there are: one per domain, because a table of reports has one."""
+    return {"parts": export.listed(own_study(request.auth.account, study))}
+
+
+@router.get("/studies/{study}/exports/{part}", response={200: Any, **PROBLEMS}, operation_id="download_export")
+def download_export(
+    request: auth.Authorized,
+    study: str = Key,
+    part: int = Number,
+    format: Literal["csv", "parquet", "json"] = Query("csv"),
+) -> StreamingHttpResponse:
+    """One file, in no order, streamed."""
+    found = own_study(request.auth.account, study)
+    stream = export.stream(found, part, format)
+    response = StreamingHttpResponse(stream, content_type=_TYPES[format])
+    response["Content-Disposition"] = f'attachment; filename="reports-{part}.{format}"'
+    return response
+
+
+@router.get(
+    "/studies/{study}/exports/{part}/channels", response={200: dict[str, Any], **PROBLEMS}, operation_id="read_channels"
+)
+def read_channels(request: auth.Authorized, study: str = Key, part: int = Number) -> dict[str, Any]:
+    """The channels that go beside a CSV or JSON file."""
+    return export.channels(own_study(request.auth.account, study), part)

@@ -1,0 +1,141 @@
+"""Running a broker: accounts, the audit log, checks and payouts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from crowdveil.broker.api import auth
+from crowdveil.broker.api.paging import After, Limit, page
+from crowdveil.broker.api.problems import PROBLEMS
+from crowdveil.broker.api.shapes import Key, Page
+from crowdveil.broker.api.staff_shapes import (
+    AccountLine,
+    AuditPage,
+    ChangeAccount,
+    Invited,
+    LedgerCheck,
+    NewAccount,
+    PayoutLine,
+    Warnings,
+)
+from crowdveil.broker.audit import chain
+from crowdveil.broker.audit.models import Act
+from crowdveil.broker.identity.accounts import invite, set_disabled
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.ledger.check import problems
+from crowdveil.broker.payments.models import Payout, PayoutBatch
+from crowdveil.broker.payments.payouts import pay_out
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies.guard import warnings_about
+from crowdveil.broker.studies.models import Study
+
+router = Router(tags=["operator"], auth=auth.operator)
+
+
+@router.get("/accounts", response={200: Page[AccountLine], **PROBLEMS}, operation_id="list_accounts")
+def list_accounts(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
+    """Requesters and operators; workers have no names to list."""
+    return page(Account.objects.exclude(role="worker"), after, limit, _account)
+
+
+@router.post("/accounts", response={201: Invited, **PROBLEMS}, operation_id="invite_account")
+def invite_account(request: auth.Authorized, payload: NewAccount) -> tuple[int, dict[str, Any]]:
+    """A new requester or operator, with a one-time password that is shown once."""
+    account, password = invite(payload.name, payload.role, by=request.auth.account)
+    return 201, {"id": account.id, "name": account.name, "role": account.role, "one_time_password": password}
+
+
+@router.patch("/accounts/{account}", response={200: AccountLine, **PROBLEMS}, operation_id="change_account")
+def change_account(request: auth.Authorized, payload: ChangeAccount, account: str = Key) -> dict[str, Any]:
+    """Disable an account and end its tokens, or enable it again."""
+    found = Account.objects.filter(id=account).exclude(role="worker").first()
+    if found is None:
+        raise Refusal("not-found", "there is no such account")
+    if found.id == request.auth.account:
+        raise Refusal("wrong-state", "you cannot disable yourself; ask another operator")
+    set_disabled(found, disabled=payload.disabled, by=request.auth.account)
+    found.refresh_from_db()
+    return _account(found)
+
+
+@router.get("/audit", response={200: AuditPage, **PROBLEMS}, operation_id="read_audit")
+def read_audit(
+    request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
+) -> dict[str, Any]:
+    """The audit log, and where its chain is broken if it is."""
+    found = list(Act.objects.filter(index__gt=after).order_by("index")[: limit + 1])
+    more = len(found) > limit
+    return {
+        "items": [chain.spelled(act) for act in found[:limit]],
+        "next": found[limit - 1].index if more else None,
+        "broken_at": chain.first_broken(),
+    }
+
+
+@router.get("/ledger-check", response={200: LedgerCheck, **PROBLEMS}, operation_id="check_ledger")
+def check_ledger(request: HttpRequest) -> dict[str, Any]:
+    """Whether all sums agree: spends, holds, money, places."""
+    found = problems()
+    return {"holds": not found, "problems": found}
+
+
+@router.get("/warnings", response={200: Warnings, **PROBLEMS}, operation_id="list_warnings")
+def list_warnings(request: HttpRequest) -> dict[str, Any]:
+    """Requesters whose studies together ask for what tells people apart."""
+    items = []
+    for account in Account.objects.filter(role="requester").order_by("id"):
+        studies = list(Study.objects.filter(owner=account).exclude(state="draft").values_list("id", flat=True))
+        items += [
+            {"requester": account.name, "sentence": sentence, "studies": studies}
+            for sentence in warnings_about(account)
+        ]
+    return {"items": items}
+
+
+@router.get("/payouts", response={200: Page[PayoutLine], **PROBLEMS}, operation_id="list_payouts")
+def list_payouts(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
+    """Payout batches."""
+    return page(PayoutBatch.objects.all(), after, limit, _payout)
+
+
+@router.post("/payouts", response={201: PayoutLine, **PROBLEMS}, operation_id="pay_out")
+def make_payout(request: auth.Authorized) -> tuple[int, dict[str, Any]]:
+    """Turn everything owed into one payout per payee."""
+    return 201, _payout(pay_out(request.auth.account))
+
+
+@router.get("/payouts/{batch}", operation_id="download_payout", response={200: Any, **PROBLEMS})
+def download_payout(request: HttpRequest, batch: str = Key) -> HttpResponse:
+    """The batch as CSV: payee code and total, nothing about studies."""
+    if not PayoutBatch.objects.filter(id=batch).exists():
+        raise Refusal("not-found", "there is no such payout batch")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["payee", "cents"])
+    writer.writerows(Payout.objects.filter(batch_id=batch).order_by("payee").values_list("payee", "cents"))
+    return HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+
+
+def _account(account: Account) -> dict[str, Any]:
+    return {
+        "id": account.id,
+        "name": account.name,
+        "role": account.role,
+        "disabled": account.disabled,
+        "enrolled": account.totp_confirmed,
+        "joined": account.joined.isoformat(),
+    }
+
+
+def _payout(batch: PayoutBatch) -> dict[str, Any]:
+    return {
+        "id": batch.id,
+        "day": batch.day.isoformat(),
+        "cents": batch.cents,
+        "n_payees": Payout.objects.filter(batch=batch).count(),
+    }

@@ -1,0 +1,111 @@
+"""Turning whatever goes wrong into a problem+json that says what to do, and never into a traceback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from crowdveil.broker.api.shapes import Problem
+from crowdveil.broker.refusal import Refusal
+from crowdveil.errors import InputError
+
+PROBLEM_JSON = "application/problem+json"
+_log = logging.getLogger("crowdveil.api")
+
+# Every operation may answer with these; what each means stands in `type`.
+PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 405, 409, 410, 413, 422, 429, 503), Problem)
+
+
+def problem(refusal: Refusal) -> HttpResponse:
+    response = JsonResponse(refusal.problem(), status=refusal.status, content_type=PROBLEM_JSON)
+    if refusal.code == "rate-limited":
+        response["Retry-After"] = str(refusal.fields.get("retry_after_seconds", 60))
+    if refusal.code == "unauthorized":
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def handle_problems(api: NinjaAPI) -> None:
+    """Register one handler per kind of failure."""
+    api.add_exception_handler(Refusal, lambda request, refusal: problem(refusal))
+    api.add_exception_handler(InputError, lambda request, error: problem(Refusal("invalid", str(error))))
+    api.add_exception_handler(ValidationError, _invalid)
+    api.add_exception_handler(AuthenticationError, _unauthorized)
+    api.add_exception_handler(HttpError, _http_error)
+    api.add_exception_handler(Http404, lambda request, error: not_found(request))
+    api.add_exception_handler(RequestDataTooBig, lambda request, error: problem(too_large()))
+    api.add_exception_handler(SuspiciousOperation, lambda request, error: problem(malformed()))
+    api.add_exception_handler(Exception, _failed)
+
+
+def too_large() -> Refusal:
+    return Refusal("too-large", "the request must be smaller than a megabyte; nothing was stored")
+
+
+def malformed() -> Refusal:
+    return Refusal("malformed", "the request body must be a JSON document of reasonable depth")
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return problem(Refusal("not-found", "there is nothing at this address"))
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    return problem(Refusal("failed", "something went wrong here; nothing was stored; try again"))
+
+
+def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
+    # The message of an unexpected error may quote what was sent; only its place is logged.
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
+    _log.error("request failed", extra={"error": type(error).__name__, "where": where})
+    return failed(request)
+
+
+def _unauthorized(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problem(Refusal("unauthorized", "this needs a valid token: Authorization: Bearer …"))
+
+
+def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return problem(malformed() if error.status_code == 400 else Refusal("invalid", "the request is not understood"))
+
+
+def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    # What was sent is not repeated: a report must not come back in a message or a log.
+    errors = [
+        {
+            "where": ".".join(str(part) for part in each["loc"] if part not in ("body", "payload")),
+            "problem": each["msg"],
+        }
+        for each in error.errors[:20]
+    ]
+    first = errors[0] if errors else {"where": "", "problem": "not understood"}
+    return problem(Refusal("invalid", f"{first['where']}: {first['problem']}", errors=errors))
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return problem(malformed())
+
+
+class ProblemForMethod:
+    """Django answers a wrong method in plain words; the API speaks JSON."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        if response.status_code != 405 or response.headers.get("Content-Type") == PROBLEM_JSON:
+            return response
+        allowed = response.headers.get("Allow", "")
+        refused = problem(Refusal("method-not-allowed", f"this address takes {allowed}; nothing was done"))
+        refused["Allow"] = allowed
+        return refused

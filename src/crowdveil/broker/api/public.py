@@ -1,0 +1,77 @@
+"""What anybody may see: this broker's key, the public log, open studies and their signed definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja import Query, Router
+
+from crowdveil import __version__
+from crowdveil.broker import vault
+from crowdveil.broker.api.paging import After, Limit, page
+from crowdveil.broker.api.problems import PROBLEMS
+from crowdveil.broker.api.shapes import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
+from crowdveil.broker.intake.withdraw import withdraw
+from crowdveil.broker.operations.limits import limit_address
+from crowdveil.broker.results.batches import published
+from crowdveil.broker.results.shapes import Results
+from crowdveil.broker.studies import log
+from crowdveil.broker.studies.cards import card, public_study, signed
+from crowdveil.broker.studies.models import LogEntry, Study
+
+router = Router(tags=["public"])
+
+
+@router.get("/", response={200: Info, **PROBLEMS}, operation_id="info")
+def info(request: HttpRequest) -> dict[str, Any]:
+    """Which broker this is."""
+    return {
+        "name": "crowdveil",
+        "version": __version__,
+        "public_key": vault.public_key(),
+        "demo": settings.DEMO,
+        "delta": settings.DELTA,
+    }
+
+
+@router.get("/log", response={200: Log, **PROBLEMS}, operation_id="read_log")
+def read_log(
+    request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
+) -> dict[str, Any]:
+    """Every definition that was ever opened, in order."""
+    found = list(LogEntry.objects.filter(index__gt=after).order_by("index")[: limit + 1])
+    last = LogEntry.objects.order_by("-index").first()
+    more = len(found) > limit
+    return {
+        "items": [log.spelled(entry) for entry in found[:limit]],
+        "next": found[limit - 1].index if more else None,
+        "head": last.entry if last else log.GENESIS,
+    }
+
+
+@router.get("/studies", response={200: Page[Card], **PROBLEMS}, operation_id="list_studies")
+def list_studies(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
+    """Studies that can be answered."""
+    return page(Study.objects.filter(state__in=("pilot", "open")).select_related("owner"), after, limit, card)
+
+
+@router.get("/studies/{study}", response={200: SignedStudy, **PROBLEMS}, operation_id="read_study")
+def read_study(request: HttpRequest, study: str = Key) -> dict[str, Any]:
+    """The signed definition of a study."""
+    return signed(public_study(study))
+
+
+@router.get("/studies/{study}/results", response={200: Results, **PROBLEMS}, operation_id="read_published_results")
+def read_published_results(request: HttpRequest, study: str = Key) -> dict[str, Any]:
+    """The estimates of a published study."""
+    return published(public_study(study))
+
+
+@router.post("/studies/{study}/withdrawals", response={200: Withdrawn, **PROBLEMS}, operation_id="withdraw")
+def withdraw_submission(request: HttpRequest, payload: Withdraw, study: str = Key) -> dict[str, Any]:
+    """Erase a submission by the key that only its device holds."""
+    limit_address(request, "withdraw", settings.RATE_LIMIT)
+    withdraw(public_study(study).id, payload.withdrawal_key)
+    return {"withdrawn": True, "study": study}

@@ -1,0 +1,1 @@
+"""The append-only, hash-chained log of what requesters and operators did."""

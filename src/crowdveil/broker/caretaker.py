@@ -1,0 +1,59 @@
+"""The broker's own chores, in one quiet thread: lapsed holds, due estimates, waiting notices, expired tokens."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from django.db import DatabaseError, connections
+
+from crowdveil.broker.hooks.notices import announce, deliver_due
+from crowdveil.broker.identity.tokens import forget_expired
+from crowdveil.broker.ledger.reservations import release_expired
+from crowdveil.broker.payments.models import Purse
+from crowdveil.broker.results.batches import is_due, make_batch
+from crowdveil.broker.studies.lifecycle import finish_closing
+from crowdveil.broker.studies.models import Study
+from crowdveil.errors import CrowdveilError
+
+_log = logging.getLogger("crowdveil.caretaker")
+_PAUSE_SECONDS = 5.0
+
+
+def start(pause: float = _PAUSE_SECONDS) -> threading.Event:
+    """Begin; setting the returned event ends the thread."""
+    ended = threading.Event()
+    threading.Thread(target=_work, args=(ended, pause), name="caretaker", daemon=True).start()
+    return ended
+
+
+def _work(ended: threading.Event, pause: float) -> None:
+    told: set[str] = set()
+    _attempt(finish_closing)
+    while not ended.wait(pause):
+        for chore in (release_expired, _estimate_due, lambda: _announce_filled(told), deliver_due, forget_expired):
+            _attempt(chore)
+        connections.close_all()
+
+
+def _attempt(chore: object) -> None:
+    """One chore that fails must not keep the others from being done."""
+    try:
+        chore()  # type: ignore[operator]
+    except (DatabaseError, CrowdveilError, OSError) as error:
+        _log.warning("chore failed", extra={"error": type(error).__name__})
+
+
+def _estimate_due() -> None:
+    for study in Study.objects.filter(state__in=("pilot", "open")):
+        if is_due(study):
+            make_batch(study)
+
+
+def _announce_filled(told: set[str]) -> None:
+    """Tell once, per process, that a study has no places left."""
+    for study in Study.objects.filter(state="open"):
+        purse = Purse.objects.filter(study=study.id).first()
+        if purse is not None and purse.places_taken >= purse.quota and study.id not in told:
+            told.add(study.id)
+            announce(study, "study.filled")

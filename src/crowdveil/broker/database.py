@@ -1,0 +1,50 @@
+"""Which database: SQLite beside the keys by default, PostgreSQL by its URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from crowdveil.errors import InputError
+
+# WAL lets readers go on while one writes; FULL keeps every acknowledged submission through a power cut; secure_delete
+# overwrites what a closed study or a withdrawal removes.
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; "
+    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-16000;"
+)
+
+
+def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
+    """Django's settings for `postgresql://user:password@host:port/name` or, without a URL, for a file."""
+    if not url:
+        return _sqlite(data_dir / "crowdveil.sqlite3")
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        return _sqlite(Path(unquote(parts.path)))
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise InputError(
+            f"--database must be postgresql://user@host:port/name; got {parts.scheme or 'no scheme'}",
+            fix="leave it out for SQLite",
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": False,
+        "OPTIONS": dict(parse_qsl(parts.query)),
+    }
+
+
+def _sqlite(path: Path) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 30, "init_command": _PRAGMAS},
+    }

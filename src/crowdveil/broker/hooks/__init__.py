@@ -1,0 +1,1 @@
+"""Signed notices to requesters' own servers, never with a report in them."""

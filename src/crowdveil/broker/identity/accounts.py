@@ -1,0 +1,56 @@
+"""Making accounts: workers sign themselves up without a name, operators invite the others."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.contrib.auth.hashers import make_password
+from django.db import IntegrityError
+
+from crowdveil.broker.audit.chain import record
+from crowdveil.broker.hooks.models import Webhook
+from crowdveil.broker.identity.models import Account, Token
+from crowdveil.broker.ledger import budget, reservations
+from crowdveil.broker.ledger.models import Budget, Reservation, Spend
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.writing import write
+
+
+def sign_up_worker(default_level: str, epsilon_cap: int) -> Account:
+    with write():
+        account = Account.objects.create(role="worker", default_level=default_level)
+        budget.create(account.id, epsilon_cap)
+    return account
+
+
+def invite(name: str, role: str, *, by: str) -> tuple[Account, str]:
+    """A requester or operator account with a one-time password, shown once."""
+    password = secrets.token_urlsafe(12)
+    try:
+        with write():
+            account = Account.objects.create(
+                role=role, name=name, password=make_password(password), one_time_password=True
+            )
+            record(by or account.id, f"account.invite-{role}", account.id)
+    except IntegrityError:
+        raise Refusal("invalid", f"the name {name!r} is taken; choose another") from None
+    return account, password
+
+
+def set_disabled(account: Account, *, disabled: bool, by: str) -> None:
+    with write():
+        Account.objects.filter(id=account.id).update(disabled=disabled)
+        if disabled:
+            Token.objects.filter(account=account).delete()
+            Webhook.objects.filter(owner=account).delete()
+        record(by, "account.disable" if disabled else "account.enable", account.id)
+
+
+def erase_worker(account: str) -> None:
+    """Everything that names the worker goes; reports go by their withdrawal keys, earned money stays payable."""
+    for study in Reservation.objects.filter(account=account).values_list("study", flat=True):
+        reservations.cancel(study, account)
+    with write():
+        Account.objects.filter(id=account, role="worker").delete()
+        Spend.objects.filter(account=account).delete()
+        Budget.objects.filter(account=account).delete()

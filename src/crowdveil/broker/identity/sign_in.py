@@ -1,0 +1,97 @@
+"""Signing in with a password and a code; a one-time password only opens the door to enrolment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.hashers import check_password, make_password
+
+from crowdveil.broker import clock
+from crowdveil.broker.audit.chain import record
+from crowdveil.broker.identity import totp
+from crowdveil.broker.identity.models import Account, Token
+from crowdveil.broker.identity.tokens import issue
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.writing import changed, write
+
+_FAILURES_BEFORE_LOCK = 10
+_MINIMUM_LENGTH = 10
+# Compared when the name is unknown, so that the time taken does not tell which names exist.
+_NOBODY = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A token and what it opens."""
+
+    token: str
+    expires: datetime
+    role: str
+    enrol: bool
+
+
+def sign_in(name: str, password: str, code: str | None) -> Session:
+    """A session token, or an enrolment token after a one-time password."""
+    account = authenticate(name, password, code)
+    enrol = account.one_time_password or not account.totp_confirmed
+    scope = "enrol" if enrol else account.role
+    expires = clock.after(minutes=15) if enrol else clock.after(hours=settings.SESSION_TOKEN_HOURS)
+    with write():
+        text, _ = issue(account, scope=scope, expires=expires, label="session")
+        record(account.id, "sign-in", account.id)
+    return Session(text, expires, account.role, enrol)
+
+
+def authenticate(name: str, password: str, code: str | None) -> Account:
+    """The account behind a name, password and code; every failure looks the same."""
+    account = Account.objects.filter(name=name).exclude(role="worker").first()
+    right = check_password(password, account.password if account else _NOBODY)
+    if account is None or account.disabled or (account.locked_until and account.locked_until > clock.now()):
+        raise _refused()
+    if not right or not (account.one_time_password or not account.totp_confirmed or _code_fits(account, code)):
+        _count_failure(account)
+        raise _refused()
+    Account.objects.filter(id=account.id).update(failed_sign_ins=0, locked_until=None)
+    return account
+
+
+def _code_fits(account: Account, code: str | None) -> bool:
+    step = totp.matching_step(account.totp_secret, code or "", after=account.totp_step)
+    # Only the first of two requests with the same code moves the step.
+    use = "UPDATE identity_account SET totp_step = %s WHERE id = %s AND totp_step < %s"
+    return step is not None and changed(use, step, account.id, step) == 1
+
+
+def _count_failure(account: Account) -> None:
+    failures = account.failed_sign_ins + 1
+    locked = clock.now() + timedelta(minutes=15) if failures % _FAILURES_BEFORE_LOCK == 0 else None
+    Account.objects.filter(id=account.id).update(failed_sign_ins=failures, locked_until=locked)
+
+
+def _refused() -> Refusal:
+    return Refusal("unauthorized", "name, password or code is wrong, or the account is locked; wait and try again")
+
+
+def enrol(account: Account, new_password: str) -> str:
+    """Set the lasting password and return the secret for the authenticator app."""
+    if len(new_password) < _MINIMUM_LENGTH:
+        raise Refusal("invalid", f"a password needs at least {_MINIMUM_LENGTH} characters")
+    if check_password(new_password, account.password):
+        raise Refusal("invalid", "choose another password than the one-time password")
+    secret = totp.new_secret()
+    Account.objects.filter(id=account.id).update(
+        password=make_password(new_password), totp_secret=secret, totp_confirmed=False
+    )
+    return secret
+
+
+def confirm(account: Account, code: str) -> None:
+    """The authenticator works: from now on sign-in needs its codes, and the one-time password is dead."""
+    if not account.totp_secret or not _code_fits(account, code):
+        raise Refusal("invalid", "this code does not fit; check the clock of your device and try the next one")
+    with write():
+        Account.objects.filter(id=account.id).update(totp_confirmed=True, one_time_password=False)
+        Token.objects.filter(account=account, scope="enrol").delete()
+        record(account.id, "account.enrol", account.id)

@@ -1,0 +1,1 @@
+"""Reports under per-study pseudonyms: the only place where reports are stored."""

@@ -1,0 +1,20 @@
+"""Withdrawal by a key that only the device holds: the reports go, pay already earned stays."""
+
+from __future__ import annotations
+
+import hashlib
+
+from crowdveil.broker.intake.models import Submission, Withdrawal
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.writing import write
+
+
+def withdraw(study: str, withdrawal_key: str) -> None:
+    """Erase the submission that this key belongs to. Privacy already spent is not given back, nor is pay."""
+    digest = hashlib.sha256(bytes.fromhex(withdrawal_key)).hexdigest()
+    with write():
+        removed, _ = Submission.objects.filter(study=study, withdrawal_sha256=digest).delete()
+        if removed:
+            Withdrawal.objects.get_or_create(withdrawal_sha256=digest, defaults={"study": study})
+        elif not Withdrawal.objects.filter(withdrawal_sha256=digest, study=study).exists():
+            raise Refusal("not-found", "no submission to this study belongs to this withdrawal key")

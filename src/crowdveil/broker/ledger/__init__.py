@@ -1,0 +1,1 @@
+"""The mirror of every worker's privacy ledger, and the holds of accepted studies."""

@@ -1,0 +1,131 @@
+"""Accepting a study: money, a place and ε are held until the reports come or time runs out.
+
+The device's own charge at the draw is irrevocable; what expires here is only the broker's hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from crowdveil.broker import clock
+from crowdveil.broker.ids import random_id
+from crowdveil.broker.ledger import budget
+from crowdveil.broker.ledger.budget import Charge
+from crowdveil.broker.ledger.models import Reservation, Spend
+from crowdveil.broker.payments import purse
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies.definition import Opened, OpenedLevel
+from crowdveil.broker.writing import changed, write
+
+_FIELDS = ("id", "level", "epsilon", "rho", "cost", "expires")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A reservation as a submission needs it."""
+
+    id: str
+    level: str
+    charge: Charge
+    cost: int
+    expires: datetime
+
+
+def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, bool]:
+    """The hold of this worker on this study, and whether it is new."""
+    study = opened.document["id"]
+    release_expired(study=study, account=account)
+    if (held := find(study, account)) is not None:
+        if held.level == level.name:
+            return held, False
+        cancel(study, account)
+    try:
+        return _hold(account, study, level, opened.document["reservation_minutes"]), True
+    except IntegrityError:
+        # The same worker accepted the same study twice at once; the other request won.
+        if (held := find(study, account)) is not None and held.level == level.name:
+            return held, False
+        raise Refusal("already-submitted", "you are accepting this study twice at once; try again") from None
+
+
+def _hold(account: str, study: str, level: OpenedLevel, minutes: int) -> Hold:
+    charge = most(level)
+    cost = purse.cost_of(level.pay_cents)
+    hold = Hold(random_id(), level.name, charge, cost, clock.after(minutes=minutes))
+    with write():
+        budget.hold(account, charge)
+        if Spend.objects.filter(account=account, study=study).exists():
+            raise Refusal("already-submitted", "you have answered this study; it can be answered once")
+        purse.hold(study, cost)
+        Reservation.objects.create(
+            id=hold.id,
+            study=study,
+            account=account,
+            level=level.name,
+            epsilon=charge.epsilon,
+            rho=charge.rho,
+            cost=cost,
+            expires=hold.expires,
+        )
+    return hold
+
+
+def most(level: OpenedLevel) -> Charge:
+    """The most a submission at this level can be charged."""
+    if level.charge is None:
+        return Charge(unprotected=True)
+    return Charge(level.charge["epsilon_nano"], level.charge["rho_nano"])
+
+
+def find(study: str, account: str) -> Hold | None:
+    found = Reservation.objects.filter(study=study, account=account).values_list(*_FIELDS).first()
+    return None if found is None else _read(found)
+
+
+def _read(found: tuple[Any, ...]) -> Hold:
+    key, level, epsilon, rho, cost, expires = found
+    return Hold(key, level, Charge(epsilon, rho), cost, expires)
+
+
+def take(hold: Hold) -> bool:
+    """Remove the reservation; False when somebody else did (it expired, or was settled)."""
+    return changed("DELETE FROM ledger_reservation WHERE id = %s", hold.id) == 1
+
+
+def cancel(study: str, account: str) -> bool:
+    """The worker gives the study back: only the hold is released."""
+    held = find(study, account)
+    return held is not None and _release(study, account, held)
+
+
+def _release(study: str, account: str, held: Hold) -> bool:
+    with write():
+        budget.release(account, held.charge)
+        if not take(held):
+            transaction.set_rollback(True)
+            return False
+        purse.release(study, held.cost)
+    return True
+
+
+def release_expired(*, study: str | None = None, account: str | None = None) -> int:
+    """Release holds whose time has passed: of one study, of one worker, of either, or all."""
+    expired = Reservation.objects.filter(expires__lt=clock.now())
+    if study or account:
+        expired = expired.filter(Q(study=study) | Q(account=account))
+    return _release_each(expired)
+
+
+def release_all(study: str) -> int:
+    """Release every hold of a study that closes."""
+    return _release_each(Reservation.objects.filter(study=study))
+
+
+def _release_each(reservations: Any) -> int:
+    found = list(reservations.values_list("study", "account", *_FIELDS))
+    return sum(_release(study, account, _read(tuple(fields))) for study, account, *fields in found)

@@ -1,0 +1,1 @@
+"""What keeps a broker running: health, metrics, logs, limits, backups."""

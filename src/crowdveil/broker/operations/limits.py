@@ -1,0 +1,65 @@
+"""Limits on how much and how often, kept in memory only: no address is ever stored."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from crowdveil.broker.refusal import Refusal
+
+_lock = threading.Lock()
+_buckets: dict[bytes, tuple[float, float]] = {}
+_MOST_BUCKETS = 100_000
+# Names in the buckets are hashed under a key that dies with the process.
+_key = secrets.token_bytes(16)
+
+
+def limit(name: str, per_minute: int) -> None:
+    """A token bucket: a minute's worth at once, then at the rate; 0 is no limit."""
+    if not per_minute:
+        return
+    digest = hashlib.blake2b(name.encode(), key=_key, digest_size=16).digest()
+    now = time.monotonic()
+    with _lock:
+        left, since = _buckets.get(digest, (float(per_minute), now))
+        left = min(float(per_minute), left + (now - since) * per_minute / 60)
+        _buckets[digest] = (left - 1 if left >= 1 else left, now)
+        if len(_buckets) > _MOST_BUCKETS:
+            _buckets.clear()
+    if left < 1:
+        wait = math.ceil((1 - left) * 60 / per_minute)
+        raise Refusal("rate-limited", f"too many requests; wait {wait} s", retry_after_seconds=wait)
+
+
+def limit_address(request: HttpRequest, purpose: str, per_minute: int) -> None:
+    """The same for requests without a token, by where they come from."""
+    address = request.META.get("REMOTE_ADDR", "")
+    if settings.BEHIND_PROXY:
+        # The last entry is the one our own proxy wrote; those before it are whatever the client claimed.
+        address = request.META.get("HTTP_X_FORWARDED_FOR", address).rpartition(",")[2].strip()
+    limit(f"{purpose} {address}", per_minute)
+
+
+class SizeLimit:
+    """Refuse a body by its announced length before a byte of it is read."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdigit() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return refused(Refusal("too-large", "the request must be smaller than a megabyte; nothing was stored"))
+        return self._get_response(request)
+
+
+def refused(refusal: Refusal) -> HttpResponse:
+    """A refusal outside the API, in the same shape."""
+    return JsonResponse(refusal.problem(), status=refusal.status, content_type="application/problem+json")

@@ -1,0 +1,31 @@
+"""Payout batches: everything owed, one total per payee, each cent paid out once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from crowdveil.broker.audit.chain import record
+from crowdveil.broker.payments.models import Earning, Payout, PayoutBatch
+from crowdveil.broker.writing import changed, write
+
+
+def pay_out(operator: str) -> PayoutBatch:
+    """Turn every balance into one payout per payee."""
+    with write():
+        owed: Counter[str] = Counter()
+        for earning in Earning.objects.select_for_update().order_by("id"):
+            due = earning.cents - earning.paid_out
+            if due and _claim(earning, due):
+                owed[earning.payee] += due
+        batch = PayoutBatch.objects.create(cents=owed.total())
+        Payout.objects.bulk_create(
+            [Payout(batch=batch, payee=payee, cents=cents) for payee, cents in sorted(owed.items())], batch_size=500
+        )
+        record(operator, "payout", batch.id)
+        return batch
+
+
+def _claim(earning: Earning, due: int) -> bool:
+    # The second condition makes a concurrent batch that saw the same balance claim nothing.
+    claim = "UPDATE payments_earning SET paid_out = paid_out + %s WHERE id = %s AND paid_out = %s"
+    return changed(claim, due, earning.id, earning.paid_out) == 1

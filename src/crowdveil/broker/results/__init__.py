@@ -1,0 +1,1 @@
+"""From stored reports to estimates and files, above the minimum only."""

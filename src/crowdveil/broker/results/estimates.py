@@ -1,0 +1,95 @@
+"""Estimates of one study with their intervals, and the sentence that says what protects those who answered."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from crowdveil.broker.results.tables import Part, everything, parts_of, table
+from crowdveil.broker.studies.definition import Opened
+from crowdveil.domain import Choices
+from crowdveil.estimate import Estimate
+from crowdveil.guarantee import round_up
+from crowdveil.inference import METHODS, method
+from crowdveil.reports import Reports
+
+
+def estimate(study: str, opened: Opened) -> dict[str, Any]:
+    """Everything a results page shows, from what is stored now."""
+    stored = everything(study, len(opened.questions))
+    workers = np.arange(len(stored))
+    unprotected = [level.number for level in opened.levels.values() if not level.protected]
+    return {
+        "study": study,
+        "n": len(stored),
+        "minimum_n": opened.document["minimum_n"],
+        "level": 0.95,
+        "privacy": privacy_statement(opened),
+        "unprotected": int(np.isin(stored.levels, unprotected).sum()),
+        "parts": [_part(part, table(part, stored, workers), opened.document["goal"]) for part in parts_of(opened)],
+    }
+
+
+def _part(part: Part, reports: Reports, goal: str) -> dict[str, Any]:
+    name = method_for(part, goal)
+    found = method(name).fit(reports)
+    counts = np.bincount(reports.question, minlength=len(part.questions))
+    return {
+        "method": found.method,
+        "why": str(found.provenance.get("why", "")),
+        "warnings": list(found.warnings),
+        "floor": None
+        if found.floor is None
+        else {"informative": found.floor.informative, "sentence": found.floor.sentence},
+        "questions": [
+            _question(found, place, question, int(counts[place])) for place, question in enumerate(part.questions)
+        ],
+    }
+
+
+def method_for(part: Part, goal: str) -> str:
+    """A population's opinion or the truth of each question: the requester said which in the definition."""
+    wanted = "auto" if goal == "truth" else "frequency" if isinstance(part.domain, Choices) else "population-mean"
+    return wanted if wanted in METHODS else "majority"
+
+
+def _question(found: Estimate, place: int, question: str, n_reports: int) -> dict[str, Any]:
+    value = found.values()[place]
+    return {
+        "question": question,
+        "n_reports": n_reports,
+        "value": value if not isinstance(value, float) else round(value, 6),
+        "confidence": _number(found.confidence[place]),
+        "low": _number(found.low[place]),
+        "high": _number(found.high[place]),
+        "shares": _shares(found, place),
+    }
+
+
+def _shares(found: Estimate, place: int) -> list[dict[str, Any]]:
+    if found.posterior is None or not isinstance(found.domain, Choices):
+        return []
+    shares = found.posterior[place]
+    return [
+        {"option": option, "share": _number(shares[code]) or 0.0, "low": None, "high": None}
+        for code, option in enumerate(found.domain.options)
+    ]
+
+
+def _number(value: Any) -> float | None:
+    return round(float(value), 6) if math.isfinite(float(value)) else None
+
+
+def privacy_statement(opened: Opened) -> str:
+    """What each level promised, in words and numbers, with the unit named."""
+    said = []
+    for level in opened.levels.values():
+        if not level.protected:
+            said.append("level none: not protected, the report is the answer")
+            continue
+        worst = max((opened.channels[sha256].guarantee for sha256 in level.channels), key=lambda each: each.epsilon)
+        total = round_up((level.charge or {})["epsilon_nano"] / 1e9)
+        said.append(f"level {level.name}: {worst}; at most ε {total} for the whole study")
+    return "Randomised on each worker's device. " + ". ".join(said) + "."

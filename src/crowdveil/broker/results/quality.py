@@ -1,0 +1,69 @@
+"""How well the workers of a linkable study do: skill from the reports, and gold scored through the channel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from crowdveil.broker.intake.reports import NO_REPORT
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.results.tables import Part, Stored, everything, parts_of
+from crowdveil.broker.studies.definition import Opened, read_definition
+from crowdveil.broker.studies.gold import truths_of
+from crowdveil.broker.studies.models import Study
+
+_MEANING = (
+    "share of gold questions answered right, estimated without bias from randomised reports; "
+    "it may fall outside 0 to 1 because of the noise, and low and high bound it at 95 %"
+)
+
+
+def quality(study: Study) -> dict[str, Any]:
+    """Linkable studies only: elsewhere a worker has no name under which a quality could be kept."""
+    if not study.definition:
+        raise Refusal("wrong-state", "a draft has no workers yet")
+    opened = read_definition(study.definition, study.sha256)
+    if not opened.document["linkable"]:
+        raise Refusal("forbidden", "workers of this study cannot be told apart, as they were promised")
+    stored, minimum = everything(study.id, len(opened.questions)), int(opened.document["minimum_n"])
+    if len(stored) < minimum:
+        raise Refusal("below-minimum", f"shown from {minimum} submissions on", minimum_n=minimum)
+    return {"meaning": _MEANING, "workers": _scores(opened, stored, truths_of(study.gold))}
+
+
+def _scores(opened: Opened, stored: Stored, truths: dict[str, str]) -> list[dict[str, Any]]:
+    right, variance, count = np.zeros(len(stored)), np.zeros(len(stored)), np.zeros(len(stored))
+    for part in parts_of(opened):
+        for column, question in enumerate(part.questions):
+            if question in truths:
+                truth = part.domain.code(truths[question])
+                _add_gold(part, part.places[column], truth, stored, (right, variance, count))
+    return [
+        {
+            "worker": name,
+            "n_gold": int(n),
+            "score": _ratio(score, n),
+            "low": _ratio(score - 1.96 * math.sqrt(spread), n),
+            "high": _ratio(score + 1.96 * math.sqrt(spread), n),
+        }
+        for name, score, spread, n in zip(stored.pseudonyms, right, variance, count, strict=True)
+    ]
+
+
+def _add_gold(part: Part, place: int, truth: int, stored: Stored, sums: tuple[Any, Any, Any]) -> None:
+    """Add each worker's unbiased vote for the truth: 1 on average if the answer was right, 0 if not."""
+    right, variance, count = sums
+    codes = stored.codes[:, place]
+    for level, index in enumerate(part.channel_of_level):
+        rows = np.flatnonzero((stored.levels == level) & (codes != NO_REPORT))
+        channel = part.channels[index]
+        votes = channel.votes[:, truth]
+        right[rows] += votes[codes[rows]]
+        variance[rows] += float((channel.table @ votes**2 - np.eye(len(channel.inputs))[:, truth]).max())
+        count[rows] += 1
+
+
+def _ratio(total: float, n: float) -> float | None:
+    return round(float(total / n), 4) if n else None

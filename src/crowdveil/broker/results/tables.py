@@ -1,0 +1,105 @@
+"""Stored submissions as tables of reports, one table per domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.broker.intake.models import Submission
+from crowdveil.broker.intake.reports import NO_REPORT
+from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.studies.questions import Question
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain
+from crowdveil.reports import Reports
+
+_CHUNK = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The questions of one domain: their places in the definition and the channel of each level."""
+
+    number: int
+    domain: Domain
+    places: tuple[int, ...]
+    questions: tuple[str, ...]
+    channels: tuple[Channel, ...]
+    channel_of_level: tuple[int, ...]
+
+
+def parts_of(opened: Opened) -> list[Part]:
+    """Questions grouped by domain, since a table of reports has one."""
+    grouped: dict[Domain, list[int]] = {}
+    for place, question in enumerate(opened.document["questions"]):
+        grouped.setdefault(Question.model_validate(question).domain.domain(), []).append(place)
+    return [_part(opened, number, domain, places) for number, (domain, places) in enumerate(grouped.items())]
+
+
+def _part(opened: Opened, number: int, domain: Domain, places: list[int]) -> Part:
+    hashes = [level.channels[places[0]] for level in opened.levels.values()]
+    distinct = list(dict.fromkeys(hashes))
+    return Part(
+        number,
+        domain,
+        tuple(places),
+        tuple(opened.questions[place] for place in places),
+        tuple(opened.channels[sha256] for sha256 in distinct),
+        tuple(distinct.index(sha256) for sha256 in hashes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Some submissions: a row of codes each, the level of each, and the pseudonym of each."""
+
+    codes: NDArray[np.uint16]
+    levels: NDArray[np.int16]
+    pseudonyms: list[str]
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+
+def chunks(study: str, n_questions: int, *, size: int = _CHUNK) -> Iterator[Stored]:
+    """Submissions in the order of their random ids, which is no order at all, a few at a time."""
+    after = ""
+    while True:
+        rows = list(
+            Submission.objects.filter(study=study, id__gt=after)
+            .order_by("id")
+            .values_list("id", "codes", "level", "pseudonym")[:size]
+        )
+        if not rows:
+            return
+        yield _stored(rows, n_questions)
+        after = rows[-1][0]
+
+
+def _stored(rows: list[tuple[Any, ...]], n_questions: int) -> Stored:
+    codes = np.frombuffer(b"".join(bytes(row[1]) for row in rows), dtype="<u2").reshape(len(rows), n_questions)
+    return Stored(codes, np.array([row[2] for row in rows], dtype=np.int16), [row[3] for row in rows])
+
+
+def everything(study: str, n_questions: int) -> Stored:
+    found = list(chunks(study, n_questions))
+    if not found:
+        return Stored(np.zeros((0, n_questions), np.uint16), np.zeros(0, np.int16), [])
+    return Stored(
+        np.concatenate([chunk.codes for chunk in found]),
+        np.concatenate([chunk.levels for chunk in found]),
+        [name for chunk in found for name in chunk.pseudonyms],
+    )
+
+
+def table(part: Part, stored: Stored, workers: NDArray[Any]) -> Reports:
+    """The reports of one part; `workers` are the names the table shall use."""
+    codes = stored.codes[:, part.places]
+    worker, question = (axis.astype(np.int32) for axis in np.nonzero(codes != NO_REPORT))
+    channel = np.array(part.channel_of_level, dtype=np.int16)[stored.levels[worker]]
+    report = codes[worker, question].astype(np.int32)
+    return Reports(worker, question, report, channel, workers, np.array(part.questions), part.channels, part.domain)

@@ -1,0 +1,65 @@
+"""The Django settings, read from the environment that `crowdveil serve` prepares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from crowdveil.broker.database import database_settings
+
+DATA_DIR = Path(os.environ.get("CROWDVEIL_DATA_DIR", "crowdveil-data")).resolve()
+DATABASES = {"default": database_settings(os.environ.get("CROWDVEIL_DATABASE", ""), DATA_DIR)}
+SECRET_KEY = os.environ.get("CROWDVEIL_SECRET_KEY", "")
+DEBUG = False
+DEMO = os.environ.get("CROWDVEIL_DEMO") == "1"
+ALLOWED_HOSTS = os.environ.get("CROWDVEIL_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+# Believed only where the operator says that a proxy of theirs sets it.
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if os.environ.get("CROWDVEIL_BEHIND_PROXY") == "1" else None
+)
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "crowdveil.broker.identity",
+    "crowdveil.broker.studies",
+    "crowdveil.broker.ledger",
+    "crowdveil.broker.payments",
+    "crowdveil.broker.intake",
+    "crowdveil.broker.results",
+    "crowdveil.broker.audit",
+    "crowdveil.broker.hooks",
+]
+MIDDLEWARE = [
+    "crowdveil.broker.operations.logs.StructuredLog",
+    "crowdveil.broker.operations.headers.SecurityHeaders",
+    "crowdveil.broker.operations.limits.SizeLimit",
+    "crowdveil.broker.api.problems.ProblemForMethod",
+    "django.middleware.common.CommonMiddleware",
+]
+ROOT_URLCONF = "crowdveil.broker.urls"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+STATIC_URL = "/static/"
+APPEND_SLASH = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+
+# Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
+LOGGING_CONFIG = None
+
+# Privacy and money.
+DELTA = "0.000001"
+DEFAULT_EPSILON_CAP_NANO = 4_000_000_000
+COMMISSION_BASIS_POINTS = int(os.environ.get("CROWDVEIL_COMMISSION_BASIS_POINTS", "1000"))
+WORKER_TOKEN_DAYS = 365
+SESSION_TOKEN_HOURS = 12
+# Requests a minute and token; sign-ups a minute and address. 0 switches a limit off.
+RATE_LIMIT = int(os.environ.get("CROWDVEIL_RATE_LIMIT", "600"))
+SIGN_UP_LIMIT = int(os.environ.get("CROWDVEIL_SIGN_UP_LIMIT", "60"))
+BEHIND_PROXY = os.environ.get("CROWDVEIL_BEHIND_PROXY") == "1"
+WEBHOOKS_TO_PRIVATE_ADDRESSES = os.environ.get("CROWDVEIL_WEBHOOKS_TO_PRIVATE_ADDRESSES") == "1"

@@ -1,0 +1,66 @@
+"""The channels of a study and what answering through them costs, in whole nano-units.
+
+The broker builds channels; it never draws through one.
+"""
+
+from __future__ import annotations
+
+from crowdveil.accounting import cells_at_stake, nano_up
+from crowdveil.broker.studies.draft import Draft, Level
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain
+from crowdveil.errors import InputError
+from crowdveil.mechanisms import mechanism
+
+MAX_OUTPUTS = 65535
+
+
+def channel_of(level: Level, domain: Domain, *, protects_participation: bool) -> Channel:
+    """The channel of one question at one level; research mechanisms are refused."""
+    if level.mechanism == "none":
+        built = mechanism("none")
+    else:
+        built = mechanism(
+            level.mechanism,
+            epsilon=float(level.epsilon or 0),
+            protect_participation=protects_participation,
+            **level.parameters,
+        )
+    if built.research_only or not hasattr(built, "channel"):
+        raise InputError(f"mechanism {level.mechanism} is for research only", fix="use randomized-response")
+    channel: Channel = built.channel(domain)
+    if len(channel.outputs) > MAX_OUTPUTS:
+        raise InputError(f"a report has at most {MAX_OUTPUTS} values", fix="use fewer levels")
+    return channel
+
+
+def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
+    """Question id → channel. Equal domains share one channel, so it is built once."""
+    built: dict[Domain, Channel] = {}
+    channels = {}
+    for question in draft.questions:
+        domain = question.domain.domain()
+        if domain not in built:
+            built[domain] = channel_of(level, domain, protects_participation=draft.protects_participation)
+        channels[question.id] = built[domain]
+    return channels
+
+
+def cost_of(channel: Channel) -> tuple[int, int]:
+    """(nano-ε, nano-ρ) of one report, rounded up."""
+    return nano_up(channel.guarantee.epsilon), nano_up(channel.guarantee.rho)
+
+
+def charge_of(channels: list[Channel], max_answers: int | None) -> dict[str, int] | None:
+    """What all reports together cost, or None where nothing is protected.
+
+    Two answer vectors of at most t answers each differ in at most 2t cells, so the 2t dearest reports bound the loss
+    of a device that refuses more than t answers.
+    """
+    if any(not channel.guarantee.protected for channel in channels):
+        return None
+    n = cells_at_stake(len(channels), at_most=max_answers)
+    costs = [cost_of(channel) for channel in channels]
+    epsilon = sum(sorted((epsilon for epsilon, _ in costs), reverse=True)[:n])
+    rho = sum(sorted((rho for _, rho in costs), reverse=True)[:n])
+    return {"epsilon_nano": epsilon, "rho_nano": rho, "reports": n}

@@ -1,0 +1,122 @@
+"""The study definition: frozen, hashed, signed, public, and the same for everybody.
+
+A device compares its hash with the public log before it answers, so nobody can be served a special channel.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from crowdveil.accounting.nano import nano_up
+from crowdveil.broker import clock
+from crowdveil.broker.studies.channels import channels_of, charge_of
+from crowdveil.broker.studies.draft import Draft, Level
+from crowdveil.channel import Channel
+
+FORMAT = "crowdveil-study/1"
+
+
+def build_definition(study: str, requester: str, draft: Draft, gold_commitment: str | None) -> dict[str, Any]:
+    """The public document of a study."""
+    channels: dict[str, Channel] = {}
+    levels = [_level(draft, level, channels) for level in draft.levels]
+    return {
+        "format": FORMAT,
+        "id": study,
+        "title": draft.title,
+        "purpose": draft.purpose,
+        "requester": requester,
+        "goal": draft.goal,
+        "consent": {"version": 1, "text": draft.consent_text},
+        "protects_participation": draft.protects_participation,
+        "max_answers": draft.max_answers,
+        "linkable": draft.linkable,
+        "partial_pay": draft.partial_pay,
+        "selection": draft.selection.model_dump(exclude_none=True),
+        "minimum_n": draft.minimum_n,
+        "quota": draft.quota,
+        "reservation_minutes": draft.reservation_minutes,
+        "opened": clock.today().isoformat(),
+        "gold_commitment": gold_commitment,
+        "questions": [question.model_dump(exclude={"gold"}) for question in draft.questions],
+        "levels": levels,
+        "channels": {sha256: channel.to_json() for sha256, channel in channels.items()},
+    }
+
+
+def _level(draft: Draft, level: Level, seen: dict[str, Channel]) -> dict[str, Any]:
+    channels = channels_of(draft, level)
+    seen.update({channel.sha256: channel for channel in channels.values()})
+    return {
+        "name": level.name,
+        "mechanism": level.mechanism,
+        "protected": level.mechanism != "none",
+        "pay_cents": level.pay_cents,
+        "charge": charge_of(list(channels.values()), draft.max_answers),
+        "channels": {question: channel.sha256 for question, channel in channels.items()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLevel:
+    """One level, ready for the intake: per question the channel's hash, its number of outputs and its cost."""
+
+    number: int
+    name: str
+    protected: bool
+    pay_cents: int
+    charge: dict[str, int] | None
+    channels: tuple[str, ...]
+    n_outputs: tuple[int, ...]
+    epsilon: tuple[int, ...]
+    rho: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A definition read once and kept, since it never changes: what every submission is checked against."""
+
+    document: dict[str, Any]
+    sha256: str
+    questions: tuple[str, ...]
+    position: dict[str, int]
+    levels: dict[str, OpenedLevel]
+    channels: dict[str, Channel]
+
+    @property
+    def protects_participation(self) -> bool:
+        return bool(self.document["protects_participation"])
+
+
+@lru_cache(maxsize=64)
+def read_definition(text: str, sha256: str) -> Opened:
+    document = json.loads(text)
+    channels = {name: Channel.from_json(wire) for name, wire in document["channels"].items()}
+    questions = tuple(question["id"] for question in document["questions"])
+    levels = {
+        level["name"]: _opened_level(number, level, questions, channels)
+        for number, level in enumerate(document["levels"])
+    }
+    position = {question: place for place, question in enumerate(questions)}
+    return Opened(document, sha256, questions, position, levels, channels)
+
+
+def _opened_level(
+    number: int, level: dict[str, Any], questions: tuple[str, ...], channels: dict[str, Channel]
+) -> OpenedLevel:
+    through = [channels[level["channels"][question]] for question in questions]
+    protected = bool(level["protected"])
+    return OpenedLevel(
+        number,
+        level["name"],
+        protected,
+        level["pay_cents"],
+        level["charge"],
+        tuple(channel.sha256 for channel in through),
+        tuple(len(channel.outputs) for channel in through),
+        tuple(nano_up(channel.guarantee.epsilon) if protected else 0 for channel in through),
+        tuple(nano_up(channel.guarantee.rho) if protected else 0 for channel in through),
+    )

@@ -1,0 +1,25 @@
+"""Gold questions: their truths are committed to before anybody answers, and shown only when it is over.
+
+Nothing about gold runs on the device, so nothing about it can leak there; workers are scored from their reports.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+from crowdveil.broker.studies.draft import Draft
+from crowdveil.wire import canonical, sha256_of
+
+
+def committed(draft: Draft) -> tuple[str, str | None]:
+    """What is kept secret, and the commitment that stands in the definition; ("", None) without gold."""
+    truths = {question.id: question.gold for question in draft.questions if question.gold is not None}
+    if not truths:
+        return "", None
+    secret = {"salt": secrets.token_hex(32), "truths": truths}
+    return canonical(secret).decode(), sha256_of(secret)
+
+
+def truths_of(kept: str) -> dict[str, str]:
+    return dict(json.loads(kept)["truths"]) if kept else {}

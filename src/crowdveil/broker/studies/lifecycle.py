@@ -1,0 +1,151 @@
+"""The life of a study: draft → pilot → open → closed → published; the definition is frozen when the draft ends.
+
+A pilot is the study itself with few places. Whoever wants to change a piloted study closes it and copies it, since
+nobody may be asked under a definition other than the one in the log.
+"""
+
+from __future__ import annotations
+
+from crowdveil.broker import vault
+from crowdveil.broker.audit.chain import record
+from crowdveil.broker.hooks.notices import announce
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.intake.seal import seal
+from crowdveil.broker.payments.models import Purse
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.results.batches import make_batch
+from crowdveil.broker.studies import gold, guard, log
+from crowdveil.broker.studies.definition import build_definition
+from crowdveil.broker.studies.draft import Draft
+from crowdveil.broker.studies.models import Study
+from crowdveil.broker.writing import write
+from crowdveil.errors import InputError
+from crowdveil.wire import canonical, sha256_of
+
+
+def create(owner: Account, draft: Draft) -> Study:
+    with write():
+        study = Study.objects.create(owner=owner, draft=draft.model_dump_json())
+        record(owner.id, "study.create", study.id)
+    return study
+
+
+def revise(study: Study, draft: Draft) -> Study:
+    _must_be(study, "draft")
+    with write():
+        changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
+        if not changed:
+            raise Refusal("wrong-state", "this study is frozen; close it and copy it to change it")
+        record(study.owner_id, "study.revise", study.id)
+    study.refresh_from_db()
+    return study
+
+
+def discard(study: Study) -> None:
+    _must_be(study, "draft")
+    with write():
+        record(study.owner_id, "study.discard", study.id)
+        Study.objects.filter(id=study.id, state="draft").delete()
+
+
+def copy(study: Study) -> Study:
+    return create(study.owner, draft_of(study))
+
+
+def draft_of(study: Study) -> Draft:
+    return Draft.model_validate_json(study.draft)
+
+
+def start_pilot(study: Study) -> Study:
+    """Freeze the definition and let the first few answer."""
+    _must_be(study, "draft")
+    draft = draft_of(study)
+    return _freeze(study, draft, state="pilot", quota=min(draft.pilot_quota, draft.quota))
+
+
+def start(study: Study) -> Study:
+    """Open the study: freeze it if the pilot has not, and lift the quota."""
+    _must_be(study, "draft", "pilot")
+    draft = draft_of(study)
+    if study.state == "draft":
+        return _freeze(study, draft, state="open", quota=draft.quota)
+    with write():
+        _advance(study, "pilot", "open")
+        Purse.objects.filter(study=study.id).update(quota=draft.quota)
+    study.refresh_from_db()
+    return study
+
+
+def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
+    kept, commitment = gold.committed(draft)
+    try:
+        definition = build_definition(study.id, study.owner.name or "", draft, commitment)
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
+    sha256 = sha256_of(definition)
+    vault.create_study_key(study.id)
+    with write():
+        _advance(study, "draft", state)
+        Study.objects.filter(id=study.id).update(
+            definition=canonical(definition).decode(),
+            sha256=sha256,
+            signature=vault.sign(definition),
+            gold=kept,
+            identifying=" ".join(sorted(guard.tags_of(draft))),
+        )
+        log.append(study.id, sha256)
+        Purse.objects.create(study=study.id, accepting=True, budget=draft.budget_cents, quota=quota)
+    study.refresh_from_db()
+    return study
+
+
+def _advance(study: Study, before: str, after: str) -> None:
+    """Inside a transaction; of two requests at once exactly one advances the study."""
+    if not Study.objects.filter(id=study.id, state=before).update(state=after):
+        raise Refusal("wrong-state", f"this study is no longer {before}")
+    record(study.owner_id, f"study.{after}", study.id)
+    announce(study, f"study.{'opened' if after == 'open' else after}")
+
+
+def add_money(study: Study, cents: int) -> Study:
+    _must_be(study, "pilot", "open")
+    with write():
+        purse = Purse.objects.select_for_update().get(study=study.id)
+        Purse.objects.filter(study=study.id).update(budget=purse.budget + cents)
+        record(study.owner_id, "study.add-money", study.id)
+    return study
+
+
+def close(study: Study) -> Study:
+    """End the intake, break every link from reports to workers, and make the last estimates."""
+    _must_be(study, "pilot", "open")
+    with write():
+        # Whoever is in the middle of a submission holds this row; everybody after that finds it closed.
+        Purse.objects.filter(study=study.id).update(accepting=False)
+        _advance(study, study.state, "closed")
+    study.refresh_from_db()
+    seal(study.id)
+    make_batch(study, final=True)
+    return study
+
+
+def finish_closing() -> None:
+    """At start-up: finish what a crash interrupted between closing a study and destroying its key."""
+    for study in Study.objects.filter(state__in=("closed", "published")):
+        if vault.has_study_key(study.id):
+            seal(study.id)
+            make_batch(study, final=True)
+
+
+def publish(study: Study) -> Study:
+    """Show the estimates, and the truths of the gold questions, to everybody."""
+    _must_be(study, "closed")
+    with write():
+        _advance(study, "closed", "published")
+    study.refresh_from_db()
+    return study
+
+
+def _must_be(study: Study, *states: str) -> None:
+    if study.state not in states:
+        raise Refusal("wrong-state", f"the study must be {' or '.join(states)} for this; it is {study.state}")

@@ -1,0 +1,19 @@
+"""Every address of the broker."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from crowdveil.broker.api.app import api
+from crowdveil.broker.operations import health, metrics
+
+handler404 = "crowdveil.broker.api.problems.not_found"
+handler500 = "crowdveil.broker.api.problems.failed"
+handler400 = "crowdveil.broker.api.problems.bad_request"
+
+urlpatterns = [
+    path("api/v1/", api.urls),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.page),
+]

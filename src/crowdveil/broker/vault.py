@@ -1,0 +1,92 @@
+"""Keys that live beside the database and never in it, so that no copy of the database carries them.
+
+The signing key names this broker. A study key turns worker ids into that study's pseudonyms; it is destroyed when the
+study closes, and then nobody can link a report to a worker again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from functools import lru_cache
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.conf import settings
+
+from crowdveil.broker.refusal import Refusal
+from crowdveil.wire import canonical
+
+
+def _secret(name: str, *, create: bool) -> bytes | None:
+    """32 random bytes kept in a file that only the broker's user can read."""
+    path = Path(settings.DATA_DIR) / name
+    if create and not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return path.read_bytes()
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(32))
+            file.flush()
+            os.fsync(file.fileno())
+    return path.read_bytes() if path.exists() else None
+
+
+@lru_cache(maxsize=1)
+def _signer() -> Ed25519PrivateKey:
+    seed = _secret("signing.key", create=True)
+    assert seed is not None
+    return Ed25519PrivateKey.from_private_bytes(seed)
+
+
+def public_key() -> str:
+    return _signer().public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+
+def sign(value: object) -> str:
+    """The Ed25519 signature of the canonical JSON, in hexadecimal."""
+    return _signer().sign(canonical(value)).hex()
+
+
+def create_study_key(study: str) -> None:
+    _secret(f"study-keys/{study}", create=True)
+
+
+def has_study_key(study: str) -> bool:
+    return (Path(settings.DATA_DIR) / "study-keys" / study).exists()
+
+
+# Read anew for each pseudonym: a key in memory would outlive its destruction.
+def pseudonym(study: str, account: str) -> str:
+    """What this worker is called in this study, and nowhere else."""
+    return _named(f"study-keys/{study}", account)
+
+
+def panel_pseudonym(requester: str, account: str) -> str:
+    """What this worker is called in all *linkable* studies of one requester; workers are told before joining."""
+    _secret(f"panel-keys/{requester}", create=True)
+    return _named(f"panel-keys/{requester}", account)
+
+
+def _named(key: str, account: str) -> str:
+    secret = _secret(key, create=False)
+    if secret is None:
+        raise Refusal("not-open", "this study is closed: the key that named its workers is destroyed")
+    return hmac.new(secret, account.encode(), hashlib.sha256).hexdigest()
+
+
+def destroy_study_key(study: str) -> None:
+    """Overwrite and remove the key. What was named by it can no longer be linked to a worker."""
+    path = Path(settings.DATA_DIR) / "study-keys" / study
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        file.write(secrets.token_bytes(32))
+        file.flush()
+        os.fsync(file.fileno())
+    path.unlink()

@@ -1,0 +1,43 @@
+"""One write at a time on SQLite, row locks on PostgreSQL; the services below are written once for both.
+
+SQLite's busy handler backs off for seconds when several connections write; one lock in the one process that serves
+does not. Every transaction locks in the same order (budget, reservation, money, new rows), so none waits in a circle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from django.db import connection, transaction
+
+one_writer = threading.RLock()
+
+
+@contextmanager
+def write() -> Iterator[None]:
+    """A transaction that will write: all of it happens, or nothing."""
+    with one_writer if connection.vendor == "sqlite" else nullcontext(), transaction.atomic():
+        yield
+
+
+def changed(statement: str, *parameters: Any) -> int:
+    """Run one statement and say how many rows it changed: the check that nothing was overspent."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)
+
+
+def row(statement: str, *parameters: Any) -> tuple[Any, ...] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        found: tuple[Any, ...] | None = cursor.fetchone()
+        return found
+
+
+def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())

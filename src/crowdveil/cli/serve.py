@@ -1,0 +1,53 @@
+"""crowdveil serve: the broker, on SQLite by default, on PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdveil.errors import InputError
+
+
+def command(
+    database: Annotated[
+        str, typer.Option(help="postgresql://user@host:port/name; SQLite in the data directory without it.")
+    ] = "",
+    host: Annotated[str, typer.Option(help="The address to listen on; put a TLS proxy in front of any but this.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8000,
+    data_dir: Annotated[Path, typer.Option(help="Where the database and the keys are kept.")] = Path("crowdveil-data"),
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="Server processes; more than one needs PostgreSQL.")
+    ] = 1,
+    demo: Annotated[bool, typer.Option("--demo", help="Add a study that workers of the SDK answer.")] = False,
+) -> None:
+    """Run the broker. The first start creates everything and prints the operator's one-time password.
+
+    Example: crowdveil serve --port 8000 --data-dir ./crowdveil-data
+    """
+    if processes > 1 and not database.startswith("postgres"):
+        raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
+    from crowdveil.broker.start import Place, migrate
+
+    os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
+    Place(data_dir.resolve(), database).enter()
+    migrate()
+    _greet(f"http://{host}:{port}")
+    from crowdveil.broker.server import Server
+
+    Server(address=f"{host}:{port}", processes=processes).run()
+
+
+def _greet(address: str) -> None:
+    from crowdveil.broker.first import first_operator
+
+    password = first_operator()
+    typer.echo(f"workers answer at      {address}/app/")
+    typer.echo(f"requesters ask at      {address}/console/")
+    typer.echo(f"programs talk to       {address}/api/v1/")
+    if password:
+        typer.echo(f"the operator signs in as 'operator' with the one-time password {password}")
