@@ -7,11 +7,43 @@ from typing import Any
 
 from crowdveil.errors import InputError
 from crowdveil.inference.base import IterativeMethod, Method
+from crowdveil.inference.dawid_skene import DawidSkene
 from crowdveil.inference.majority import Majority
+from crowdveil.inference.mean import Mean
+from crowdveil.inference.median import Median
+from crowdveil.inference.one_coin import OneCoin
+from crowdveil.inference.private_dawid_skene import PrivateDawidSkene
+from crowdveil.inference.weighted_mean import WeightedMean
+from crowdveil.inference.weighted_vote import WeightedVote
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Majority,)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind
+    for kind in (
+        Majority,
+        Mean,
+        Median,
+        WeightedMean,
+        WeightedVote,
+        DawidSkene,
+        OneCoin,
+        PrivateDawidSkene,
+    )
+}
 
-__all__ = ["METHODS", "IterativeMethod", "Majority", "Method", "method"]
+__all__ = [
+    "METHODS",
+    "DawidSkene",
+    "IterativeMethod",
+    "Majority",
+    "Mean",
+    "Median",
+    "Method",
+    "OneCoin",
+    "PrivateDawidSkene",
+    "WeightedMean",
+    "WeightedVote",
+    "method",
+]
 
 
 def method(name: str, **parameters: Any) -> Method:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.layout import kernels
 from crowdveil.inference.model import Block, Context, Parameters
 from crowdveil.reports import Reports
 
@@ -30,37 +32,40 @@ def cuts(reports: Reports, n_blocks: int) -> NDArray[np.int64]:
 
 
 def blocks_of(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = None) -> Iterator[Block]:
-    """One block after the other, each made when it is asked for; sorted tables are not copied."""
+    """One block after the other, each made when it is asked for; large tables in order are not copied."""
     borders = cuts(reports, n_blocks)
-    in_order = bool(np.all(reports.question[1:] >= reports.question[:-1]))
     for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        yield block_of(reports, low, high, None if gold is None else gold[low:high], in_order=in_order)
+        yield _block(reports, _rows(reports, low, high), low, high, None if gold is None else gold[low:high])
 
 
-def block_of(reports: Reports, low: int, high: int, gold: NDArray[np.int32] | None, *, in_order: bool) -> Block:
-    """The block of the questions from `low` to `high` (exclusive)."""
-    rows = _slice(reports, low, high) if in_order else _sorted_rows(reports, low, high)
+def _block(reports: Reports, rows: slice | NDArray[Any], low: int, high: int, gold: NDArray[np.int32] | None) -> Block:
     question = reports.question[rows]
     return Block(
         question if low == 0 else question - np.int32(low),
         reports.worker[rows],
         reports.report[rows],
-        reports.channel[rows],
+        # One channel needs no column: a single zero, seen from every row.
+        reports.channel[rows] if len(reports.channels) > 1 else np.broadcast_to(np.int16(0), len(question)),
         high - low,
         None if reports.number is None else reports.number[rows],
         gold,
     )
 
 
-def _slice(reports: Reports, low: int, high: int) -> slice:
-    first, last = np.searchsorted(reports.question, [low, high])
-    return slice(int(first), int(last))
+def _rows(reports: Reports, low: int, high: int) -> slice | NDArray[Any]:
+    """The rows of the questions from `low` to `high` (exclusive), by question."""
+    if len(reports) < SMALL:
+        # Ties are broken by everything else, so that the order in which reports came cannot show in the last digit.
+        extra = () if reports.number is None else (reports.number,)
+        return np.lexsort((*extra, reports.report, reports.channel, reports.worker, reports.question))
+    if bool(np.all(reports.question[1:] >= reports.question[:-1])):
+        return slice(*np.searchsorted(reports.question, [low, high]).tolist())
+    mine = reports.question if high - low == reports.n_questions else _between(reports.question, low, high)
+    counts = np.bincount(mine - np.int32(low), minlength=high - low)
+    rows = np.empty(len(mine), dtype=np.int32 if len(reports) < 2**31 else np.int64)
+    kernels().sort_rows(reports.question, low, high, np.cumsum(counts) - counts, rows)
+    return rows
 
 
-def _sorted_rows(reports: Reports, low: int, high: int) -> NDArray[np.int64]:
-    whole = low == 0 and high == reports.n_questions
-    rows = np.arange(len(reports)) if whole else np.flatnonzero((reports.question >= low) & (reports.question < high))
-    # Ties are broken by everything else, so that the order in which reports came cannot show in the last digit.
-    extra = () if reports.number is None else (reports.number[rows],)
-    keys = (*extra, reports.report[rows], reports.channel[rows], reports.worker[rows], reports.question[rows])
-    return rows[np.lexsort(keys)]
+def _between(codes: NDArray[np.int32], low: int, high: int) -> NDArray[np.int32]:
+    return codes[(codes >= low) & (codes < high)]

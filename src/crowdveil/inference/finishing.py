@@ -16,7 +16,7 @@ def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[ND
     Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide.
     """
     best = shares.max(axis=1, keepdims=True)
-    value = np.argmax(shares >= best - 1e-9 * (1.0 + np.abs(best)), axis=1)
+    value = np.argmax(shares >= best - 1e-6 * (1.0 + np.abs(best)), axis=1)
     return np.where(answered, value, -1).astype(np.int32), np.where(answered, best[:, 0], 0.0)
 
 

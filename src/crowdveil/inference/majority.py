@@ -10,6 +10,7 @@ import numpy as np
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
+from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
 
@@ -37,4 +38,5 @@ class Majority(Method):
             answered, np.take_along_axis(shares, np.maximum(value, 0)[:, None].astype(np.int64), 1)[:, 0], 0.0
         )
         low, high = wilson(share, effective_counts(reports, channels, reports.n_questions))
-        return Estimate(self.name, reports.domain, reports.questions, value, share, low, high, shares)
+        columns = {"value": value, "confidence": share, "low": low, "high": high, "posterior": shares}
+        return from_columns(self, reports, columns)

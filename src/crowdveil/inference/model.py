@@ -87,9 +87,14 @@ class Model(Protocol):
     "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block.
     """
 
-    objective: str
-    goal: Goal
-    keeps_rows: bool
+    @property
+    def objective(self) -> str: ...
+
+    @property
+    def goal(self) -> Goal: ...
+
+    @property
+    def keeps_rows(self) -> bool: ...
 
     def init(self) -> Parameters:
         """Where to start: the warm start, a guess, or nothing."""

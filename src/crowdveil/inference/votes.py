@@ -38,9 +38,27 @@ def effective_counts(rows: Reports | Block, channels: tuple[Channel, ...], n_que
 
     A share near one half has the variance 1/4 for each answer; the channel adds its own on top.
     """
-    worth = np.array([0.25 / (0.25 + _noise(channel)) for channel in channels])
+    worth = np.array([channel_worth(channel) for channel in channels])
     weights = None if (worth == 1).all() else worth[rows.channel]
     return np.bincount(rows.question, weights, minlength=n_questions).astype(np.float64)
+
+
+def channel_worth(channel: Channel) -> float:
+    """The share of an unprotected answer that one report of the channel is worth, for telling two options apart."""
+    return 0.25 / (0.25 + _noise(channel))
+
+
+def noise_of(channels: tuple[Channel, ...]) -> float:
+    """How many reports make up for one unprotected answer, on average over the channels: 1 without privacy."""
+    return 1.0 / float(np.mean([channel_worth(channel) for channel in channels])) if channels else 1.0
+
+
+def class_pull(noise: float, n_questions: int, n_options: int) -> float:
+    """Pseudo-questions per class that hold the classes' shares near even ones, the more the noisier the reports are.
+
+    EM with free shares collapses to one class when ε is small.
+    """
+    return n_questions / n_options * min(1.0, (noise - 1.0) / 10.0)
 
 
 def _noise(channel: Channel) -> float:

@@ -1,0 +1,118 @@
+"""What all models of choices share: one sweep for the log-likelihoods, a softmax, one sweep for the counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.inference.emission import Emission
+from crowdveil.inference.finishing import QUANTILE, chosen, on_simplex
+from crowdveil.inference.layout import Layout, kernels, layout_of
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+
+Array = NDArray[Any]
+Precision = Literal["float32", "float64"]
+_NO_GOLD = np.empty(0, dtype=np.int32)
+_MANY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceModel(ABC):
+    """Truth, then worker, then channel; subclasses say how the worker errs. No state but the layout."""
+
+    context: Context
+    emission: Emission
+    precision: Precision = "float32"
+
+    objective: ClassVar[str] = "log-likelihood"
+    goal: ClassVar[Goal] = "rise"
+    keeps_rows: ClassVar[bool] = False
+
+    @abstractmethod
+    def logs(self, parameters: Parameters, layout: Layout) -> Array:
+        """Log P(symbol | truth) of each cell: cell × truth, in working precision."""
+
+    @abstractmethod
+    def collect(self, counts: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        """What the M-step needs from how often each cell met each truth."""
+
+    @abstractmethod
+    def doubt(self, parameters: Parameters, layout: Layout) -> Array:
+        """The variance of `logs` that comes from not knowing the worker exactly."""
+
+    def begin(self, block: Block) -> Layout:
+        symbol = self.emission.symbols(block.report, block.channel)
+        return layout_of(block, symbol, self.emission.n_symbols, self.context.n_workers, self.emission.n_options)
+
+    def e_step(self, block: Block, parameters: Parameters, layout: Layout) -> tuple[Statistics, Layout]:
+        if parameters:
+            posterior, objective, classes = self._posterior(block, parameters, layout)
+        else:
+            posterior, objective, classes = self._votes(block, layout)
+        # Single precision stops counting at 2^24; a worker with that many reports is counted in double.
+        wide = self.precision == "float64" or len(layout.row) > _MANY * 16
+        counts = np.zeros((layout.n_cells, self.emission.n_options), dtype=np.float64 if wide else np.float32)
+        kernels().sweep_counts(layout, posterior, counts)
+        statistics = self.collect(counts, parameters, layout)
+        return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
+
+    def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
+        if not parameters:
+            parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
+        posterior, _, _ = self._posterior(block, parameters, layout)
+        value, confidence = chosen(posterior, layout.answered)
+        low, high = self._bounds(posterior, value, parameters, layout)
+        return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
+
+    @abstractmethod
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        """Better parameters."""
+
+    def _posterior(self, block: Block, parameters: Parameters, layout: Layout) -> tuple[Array, float, Array]:
+        total = self._zeros(block)
+        kernels().sweep_logs(layout, self.logs(parameters, layout), total)
+        log_classes = parameters["log_classes"].astype(total.dtype)
+        objective, classes = kernels().softmax(total, log_classes, self._gold(block), layout.answered)
+        return total, objective, classes
+
+    def _votes(self, block: Block, layout: Layout) -> tuple[Array, float, Array]:
+        """The shares of the votes: where EM starts when nothing is known."""
+        total = self._zeros(block)
+        symbols = np.arange(layout.n_cells) if layout.cells is None else layout.cells
+        kernels().sweep_logs(layout, self._identity()[symbols % self.emission.n_symbols], total)
+        posterior = on_simplex(total)
+        gold = self._gold(block)
+        known = np.flatnonzero(gold >= 0)
+        posterior[known] = np.eye(self.emission.n_options, dtype=posterior.dtype)[gold[known]]
+        return posterior, float("nan"), posterior[layout.answered].sum(axis=0, dtype=np.float64)
+
+    def _identity(self) -> Array:
+        return np.eye(self.emission.n_symbols, self.emission.n_options, dtype=self.precision)
+
+    def _zeros(self, block: Block) -> Array:
+        return np.zeros((block.n_questions, self.emission.n_options), dtype=self.precision)
+
+    def _gold(self, block: Block) -> Array:
+        return _NO_GOLD if block.gold is None else block.gold
+
+    def _bounds(self, posterior: Array, value: Array, parameters: Parameters, layout: Layout) -> tuple[Array, Array]:
+        """Bounds of the value's probability, given that the workers' skills are estimates themselves.
+
+        The log-odds of the value are a sum over its reports; by the delta method their variance is the sum of what
+        each report's log-likelihood varies under the value and under its closest rival.
+        """
+        variance = np.zeros_like(posterior)
+        kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
+        rows, top = np.arange(len(value)), np.maximum(value, 0)
+        rivals = posterior.copy()
+        rivals[rows, top] = -1
+        rival = rivals.argmax(axis=1)
+        spread = np.sqrt(np.maximum(variance[rows, top] + variance[rows, rival], 0.0).astype(np.float64))
+        share = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
+        odds = np.log(share) - np.log1p(-share)
+        low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
+        return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)

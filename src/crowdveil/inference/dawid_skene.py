@@ -1,0 +1,231 @@
+"""Dawid–Skene: learn each worker's confusion together with the truths (Dawid & Skene 1979), through the channel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import InputError
+from crowdveil.estimate import Estimate, Skills
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.choice_model import ChoiceModel, Precision
+from crowdveil.inference.emission import TINY, Emission, emission_of
+from crowdveil.inference.finishing import wilson
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
+from crowdveil.inference.layout import Layout
+from crowdveil.inference.model import Context, Parameters, Statistics
+from crowdveil.inference.votes import class_pull, noise_of, table_channels
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+MAX_ENTRIES = 1 << 28
+_LEAST = 1e-10
+"""What a count is at least, for a symbol that a worker did use: crowd-kit's constant, so that the two agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkeneModel(ChoiceModel):
+    """Parameters: `log_confusion` (worker × answer × truth), `log_classes`, `seen` (counts, worker × truth)."""
+
+    prior: Array
+    class_prior: float
+    history: Array | None = None
+
+    def init(self) -> Parameters:
+        if self.context.warm:
+            return self.project(self.context.start)
+        if self.emission.plain and self.history is None:
+            return {}
+        # Under noise, shares of votes look far surer than they are: begin with the prior's idea of a worker.
+        counts = np.repeat(self.prior[None] + _guess(self.emission), self.context.n_workers, axis=0)
+        return self._parameters(counts, np.ones(self.emission.n_options))
+
+    def logs(self, parameters: Parameters, layout: Layout) -> Array:
+        table = parameters["log_confusion"]
+        if self.emission.plain and layout.cells is None:
+            flat: Array = table.reshape(-1, self.emission.n_options)
+            return flat
+        return self.emission.logs(np.exp(table.astype(np.float64)), layout, self.precision)
+
+    def collect(self, counts: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        shape = (self.context.n_workers, self.emission.n_answers, self.emission.n_options)
+        if self.emission.plain and layout.cells is None:
+            return {"counts": counts.reshape(shape)}
+        if not parameters:
+            confusion = np.full(shape, 1.0 / self.emission.n_answers)
+        else:
+            confusion = np.exp(parameters["log_confusion"].astype(np.float64))
+        return {"counts": self.emission.answers(counts, confusion, layout)}
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        if not parameters:
+            return float("nan")
+        logs = parameters["log_confusion"]
+        penalty = float((logs.sum(axis=0, dtype=np.float64) * self.prior).sum())
+        if self.history is not None:
+            penalty += float((logs * self.history).sum(dtype=np.float64))
+        penalty += self.class_prior * float(parameters["log_classes"].sum())
+        return float(statistics["log_likelihood"]) + penalty
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        counts = statistics["counts"].astype(np.float64)
+        if not self.prior.any():
+            # Without a prior a symbol that a worker never used stays impossible for that worker.
+            seen = counts.sum(axis=2, keepdims=True) > 0
+            counts = np.where(seen, np.maximum(counts, _LEAST), 0.0)
+        counts += self.prior
+        if self.history is not None:
+            counts += self.history
+        return self._parameters(counts, statistics["classes"] + self.class_prior)
+
+    def project(self, parameters: Parameters) -> Parameters:
+        logs = parameters["log_confusion"].astype(np.float64)
+        classes = parameters["log_classes"].astype(np.float64)
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        seen = np.maximum(parameters["seen"], 0.0)[:, None]
+        return self._parameters(shares / shares.sum(axis=1, keepdims=True) * seen, np.exp(classes - classes.max()))
+
+    def doubt(self, parameters: Parameters, layout: Layout) -> Array:
+        """A chance p seen n times has the variance p · (1 − p) / (n + 1)."""
+        confusion = np.exp(parameters["log_confusion"].astype(np.float64))
+        variance = confusion * (1 - confusion) / (parameters["seen"][:, None, :] + 1)
+        return self.emission.doubts(confusion, variance, layout).astype(self.precision)
+
+    def _parameters(self, counts: Array, classes: Array) -> Parameters:
+        total = counts.sum(axis=1, keepdims=True)
+        even = 1.0 / counts.shape[1]
+        confusion = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
+        if self.emission.with_empty:
+            confusion = _same_participation(confusion, counts)
+        share = np.maximum(classes / max(classes.sum(), TINY), _LEAST)
+        return {
+            "log_confusion": np.log(np.maximum(confusion, TINY)).astype(self.precision),
+            "log_classes": np.log(share / share.sum()),
+            "seen": total[:, 0],
+        }
+
+
+def _same_participation(confusion: Array, counts: Array) -> Array:
+    """Whether a question is answered does not depend on its truth: one share of ∅ per worker."""
+    empty = counts[:, -1].sum(axis=1) / np.maximum(counts.sum(axis=(1, 2)), TINY)
+    given = counts[:, :-1]
+    total = given.sum(axis=1, keepdims=True)
+    shares = np.divide(given, total, out=np.full_like(given, 1.0 / given.shape[1]), where=total > 0)
+    confusion = np.empty_like(counts)
+    confusion[:, :-1] = shares * (1 - empty)[:, None, None]
+    confusion[:, -1] = empty[:, None]
+    return confusion
+
+
+def _guess(emission: Emission) -> Array:
+    """A worker who is right in seven answers of ten, and participates in half of the questions."""
+    n_options, n_answers = emission.n_options, emission.n_answers
+    guess = np.full((n_answers, n_options), 0.3 / max(n_options - 1, 1))
+    np.fill_diagonal(guess, 0.7)
+    guess[n_options:] = 1.0
+    return guess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkene(IterativeMethod):
+    """EM for the truths, each worker's confusion P(answer | truth) and the classes' shares.
+
+    The confusion has a Dirichlet prior: `smoothing` pseudo-answers for every option and `trust` more for the right
+    one; both 0 give maximum likelihood. `gold` maps questions to truths that are known; `history` maps workers to
+    counts, truth × answer, from earlier work. Both hold during the whole iteration.
+
+    >>> from crowdveil import Answers, Choices, Reports
+    >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
+    >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd for n, answer in enumerate(answers)]
+    >>> estimate = DawidSkene().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("n", "y")))))
+    >>> estimate.values()
+    ['n', 'y', 'n', 'y', 'n', 'y']
+    """
+
+    name: ClassVar[str] = "dawid-skene"
+    summary: ClassVar[str] = "each worker's confusion and the truths together, by EM through the channel"
+
+    max_iter: int = 200
+    tol: float = 1e-7
+    smoothing: float = 0.3
+    trust: float = 0.1
+    class_smoothing: float = 1.0
+    precision: Precision = "float32"
+    gold: Mapping[Hashable, object] = field(default_factory=dict)
+    history: Mapping[Hashable, Array] = field(default_factory=dict)
+
+    def model(self, context: Context) -> DawidSkeneModel:
+        emission = emission_of(table_channels(context.channels), context.domain.size)
+        n_entries = context.n_workers * emission.n_answers * emission.n_options
+        if n_entries > MAX_ENTRIES:
+            raise InputError(
+                f"a confusion for each of {context.n_workers} workers and {emission.n_options} options is too large",
+                fix="use one-coin or majority",
+            )
+        prior, class_prior = self._priors(context, emission)
+        return DawidSkeneModel(
+            context=context, emission=emission, precision=self.precision, prior=prior, class_prior=class_prior
+        )
+
+    def _priors(self, context: Context, emission: Emission) -> tuple[Array, float]:
+        """Pseudo-counts mean unprotected answers, so under noise, where a report is worth less, they weigh more.
+
+        There, a worker is also trusted by default.
+        """
+        noise = noise_of(table_channels(context.channels))
+        prior = np.full((emission.n_answers, emission.n_options), self.smoothing * noise)
+        prior[np.arange(emission.n_options), np.arange(emission.n_options)] += self.trust + noise - 1.0
+        return prior, self.class_smoothing + class_pull(noise, context.n_questions, emission.n_options)
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        model = self.model(context_of(reports, self._start(reports, start)))
+        if self.history:
+            model = replace(model, history=self._counts(reports, model))
+        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
+        confusion, classes = _confusion_of(done.parameters, reports.domain.size)
+        return finished(
+            self,
+            model,
+            reports,
+            done,
+            columns,
+            skills=_skills(reports, confusion, classes),
+            parameters=dict(done.parameters) | {"confusion": confusion, "classes": classes},
+        )
+
+    def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
+        """An earlier estimate's parameters; a worker it did not know begins as the typical one."""
+        if start is None or "log_confusion" not in start.parameters:
+            return {}
+        typical = start.parameters["log_confusion"].mean(axis=0)
+        logs = carried_over(start, "log_confusion", reports, typical)
+        seen = carried_over(start, "seen", reports, np.zeros(typical.shape[1]))
+        if logs is None or seen is None:
+            return {}
+        return {"log_confusion": logs, "seen": seen, "log_classes": start.parameters["log_classes"]}
+
+    def _counts(self, reports: Reports, model: DawidSkeneModel) -> Array:
+        n_options = model.emission.n_options
+        counts = np.zeros((reports.n_workers, model.emission.n_answers, n_options))
+        for index, worker in enumerate(reports.workers.tolist()):
+            if worker in self.history:
+                counts[index, :n_options] = np.asarray(self.history[worker], dtype=np.float64).T
+        return counts
+
+
+def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]:
+    """P(answer | truth), worker × truth × answer, and the shares of the classes."""
+    given = np.exp(parameters["log_confusion"][:, :n_options].astype(np.float64))
+    confusion = np.swapaxes(given / given.sum(axis=1, keepdims=True), 1, 2)
+    return np.ascontiguousarray(confusion), np.exp(parameters["log_classes"])
+
+
+def _skills(reports: Reports, confusion: Array, classes: Array) -> Skills:
+    right = np.einsum("wtt,t->w", confusion, classes)
+    low, high = wilson(right, worker_worth(reports, table_channels(reports.channels)))
+    return Skills(reports.workers, right, low, high, "the probability of a right answer")

@@ -1,0 +1,111 @@
+"""Reports as numbers: an unbiased value for each row, and what is known about a question from several of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain, Scale
+from crowdveil.errors import InputError
+from crowdveil.inference.finishing import LEVEL
+from crowdveil.inference.model import Block, Columns
+from crowdveil.noise import NoiseRecord
+from crowdveil.reports import AnyChannel, Reports
+
+Array = NDArray[Any]
+PRIOR_FREEDOM = 4.0
+"""The crowd's spread counts as much as this many answers when the spread of one question or worker is estimated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """For each row `value`, whose expectation is share × answer, and `share`, whose expectation is 1 if answered.
+
+    Without protected participation every share is 1.
+    """
+
+    question: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    value: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+def numbers_of(rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: Domain, *, as_answers: bool) -> Numbers:
+    """Unbiased numbers; with `as_answers`, reports are read as if they were answers and empty ones left out."""
+    value = np.zeros(len(rows)) if rows.number is None else rows.number.copy()
+    share = np.ones(len(rows))
+    for index, channel in enumerate(channels):
+        if isinstance(channel, NoiseRecord):
+            continue
+        chosen = slice(None) if len(channels) == 1 else rows.channel == index
+        values, shares = _spelled(channel, domain) if as_answers else _unbiased(channel, domain)
+        value[chosen], share[chosen] = values[rows.report[chosen]], shares[rows.report[chosen]]
+    if as_answers and not share.all():
+        kept = share > 0
+        return Numbers(rows.question[kept], rows.worker[kept], value[kept], share[kept])
+    return Numbers(rows.question, rows.worker, value, share)
+
+
+def _unbiased(channel: Channel, domain: Domain) -> tuple[Array, Array]:
+    values, _ = channel.scores(domain.numbers)
+    if not channel.protects_participation:
+        return values, np.ones(len(channel.outputs))
+    return values, channel.scores(np.ones(domain.size))[0]
+
+
+def _spelled(channel: Channel, domain: Domain) -> tuple[Array, Array]:
+    """Each output's own number; ∅ counts nothing."""
+    try:
+        values = [0.0 if output is None else float(output) for output in channel.outputs]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError("reports of this channel are not numbers, so they cannot be read as answers") from None
+    return np.array(values), np.array([output is not None for output in channel.outputs], dtype=np.float64)
+
+
+def bounds_of(domain: Domain) -> tuple[float, float]:
+    """The lowest and the highest number that can be true."""
+    if isinstance(domain, Scale):
+        return float(domain.low), float(domain.high)
+    return float(domain.numbers.min()), float(domain.numbers.max())
+
+
+def sums(index: Array, weights: Array | None, size: int) -> NDArray[np.float64]:
+    """Σ weights by index, as floats."""
+    return np.bincount(index, weights, minlength=size).astype(np.float64)
+
+
+def centre(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
+    """Total / mass within the domain; its middle where there is no mass to divide by."""
+    low, high = bounds_of(domain)
+    middle = np.full_like(total, (low + high) / 2)
+    return np.clip(np.divide(total, mass, out=middle, where=mass > 1e-12), low, high)
+
+
+def pooled(squares: Array, freedom: Array, domain: Domain) -> float:
+    """The crowd's variance; that of knowing nothing where no question was answered twice."""
+    low, high = bounds_of(domain)
+    total = float(np.sum(freedom))
+    return float(np.sum(squares)) / total if total >= 1.0 else max((high - low) ** 2 / 12.0, 1e-12)
+
+
+def shrunk(squares: Array, freedom: Array, crowd: float) -> NDArray[np.float64]:
+    """Variances of single questions or workers, drawn towards the crowd's."""
+    variance: NDArray[np.float64] = (squares + PRIOR_FREEDOM * crowd) / (freedom + PRIOR_FREEDOM)
+    return variance
+
+
+def with_interval(value: Array, variance: Array, freedom: Array, answered: Array, domain: Domain) -> Columns:
+    """Value and Student's interval within the domain; all of the domain where nobody answered."""
+    low, high = bounds_of(domain)
+    reach = stdtrit(np.maximum(freedom, 0.0) + PRIOR_FREEDOM, 0.5 + LEVEL / 2) * np.sqrt(variance)
+    return {
+        "value": np.where(answered, value, np.nan),
+        "confidence": np.where(answered, LEVEL, 0.0),
+        "low": np.where(answered, np.clip(value - reach, low, high), low),
+        "high": np.where(answered, np.clip(value + reach, low, high), high),
+    }

@@ -1,0 +1,107 @@
+"""Private Dawid–Skene, Algorithm 1 of Wang & Xu: two options, abilities projected, then rescaled for the noise.
+
+As published it reads reports as if they were answers and knows the channel only when it rescales the abilities at the
+end. It is here for comparison; `one-coin` and `channel-bp` use the channel from the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import InputError
+from crowdveil.estimate import Estimate, Skills
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.choice_model import Precision
+from crowdveil.inference.emission import as_labels
+from crowdveil.inference.finishing import wilson
+from crowdveil.inference.fitting import finished, fit_model, worker_worth
+from crowdveil.inference.model import Context, Parameters, Statistics
+from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
+from crowdveil.inference.votes import table_channels
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateDawidSkeneModel(OneCoinModel):
+    """Equations (10), (7) and (8): no prior, even classes, abilities of *reports* kept within [λ, 1 − λ]."""
+
+    margin: float
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        given = statistics["given"]
+        # (10) divides by the number of questions; on sparse data that of the worker's own reports is meant.
+        ability = np.divide(statistics["right"], given, out=np.full_like(given, 0.5), where=given > 0)
+        return self.project({"skill": ability, "given": np.ones_like(given), "seen": given, "log_classes": np.zeros(2)})
+
+    def project(self, parameters: Parameters) -> Parameters:
+        kept = np.clip(parameters["skill"], self.margin, 1 - self.margin)
+        return dict(parameters) | {"skill": kept, "log_classes": np.log([0.5, 0.5])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateDawidSkene(IterativeMethod):
+    """Wang & Xu's Algorithm 1 with λ = `margin`, started from the shares of the votes.
+
+    >>> from crowdveil import Answers, Choices, Reports
+    >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
+    >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd for n, answer in enumerate(answers)]
+    >>> PrivateDawidSkene().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("n", "y"))))).values()
+    ['n', 'y', 'n', 'y', 'n', 'y']
+    """
+
+    name: ClassVar[str] = "private-dawid-skene"
+    summary: ClassVar[str] = "Wang & Xu's Algorithm 1: two options, abilities rescaled for the noise"
+
+    margin: float = 0.01
+    precision: Precision = "float32"
+
+    def model(self, context: Context) -> PrivateDawidSkeneModel:
+        for channel in table_channels(context.channels):
+            _check(channel)
+        return PrivateDawidSkeneModel(
+            context=context,
+            emission=as_labels(2),
+            precision=self.precision,
+            right=0.0,
+            wrong=0.0,
+            class_prior=0.0,
+            margin=self.margin,
+        )
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        if reports.domain.size != 2:
+            raise InputError(
+                f"private-dawid-skene is for two options; got {reports.domain.size}", fix="use one-coin or channel-bp"
+            )
+        model = self.model(context_of(reports, one_coin_start(reports, start)))
+        done, columns = fit_model(self, model, reports)
+        channels = table_channels(reports.channels)
+        skill = _rescaled(done.parameters["skill"], reports, channels)
+        low, high = wilson(skill, worker_worth(reports, channels))
+        skills = Skills(reports.workers, skill, low, high, "the probability of a right answer, rescaled for the noise")
+        return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+
+
+def _check(channel: Channel) -> None:
+    if channel.inputs != channel.outputs or channel.protects_participation or len(channel.inputs) != 2:
+        raise InputError(
+            "private-dawid-skene reads reports of two options and no others",
+            fix="use dawid-skene, one-coin or channel-bp, which read any channel",
+        )
+
+
+def _rescaled(ability: Array, reports: Reports, channels: tuple[Channel, ...]) -> NDArray[np.float64]:
+    """Step 7: (ability − lie) / (keep − lie), with a worker's average channel, within [0, 1]."""
+    lie = np.array([(channel.table[0, 1] + channel.table[1, 0]) / 2 for channel in channels])
+    count = np.maximum(np.bincount(reports.worker, minlength=reports.n_workers), 1)
+    mean = np.bincount(reports.worker, lie[reports.channel], minlength=reports.n_workers) / count
+    gap = 1 - 2 * mean
+    return np.clip(np.divide(ability - mean, gap, out=np.full_like(ability, 0.5), where=gap > 0), 0.0, 1.0)

@@ -1,0 +1,177 @@
+"""Weighted mean: trust each worker by the inverse of the spread of their errors (Sun et al. 2018, Algorithm 1).
+
+μ_j = Σ q_i a_ij / Σ q_i with q_i = 1 / σ_i and σ_i the root mean square of worker i's residuals. These are the steps of
+iteratively reweighted least squares for the convex F(μ) = Σ_i √|T_i| · ‖a_i − μ‖, so F never rises; with one answer per
+worker F is the sum of distances, and the limit is the median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from crowdveil.channel import Channel
+from crowdveil.estimate import Estimate, Skills
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.finishing import LEVEL
+from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.numbers import Numbers, bounds_of, centre, numbers_of, pooled, shrunk, sums, with_interval
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedMeanModel:
+    """Parameters: `weight` per worker, `variance` per worker for the intervals, and `floor`, the least spread.
+
+    A residual of 0 would give an infinite weight. Below the floor f the distance s is therefore replaced by
+    (s²/f + f) / 2, which is never less; the floor starts wide, so that no single answer that happens to lie on the
+    first mean can hold it, and shrinks to `least`.
+    """
+
+    context: Context
+    least: float
+    as_answers: bool
+
+    goal: ClassVar[Goal] = "fall"
+    objective: ClassVar[str] = "sum of distances"
+    keeps_rows: ClassVar[bool] = False
+
+    def init(self) -> Parameters:
+        if self.context.warm:
+            return self.context.start
+        low, high = bounds_of(self.context.domain)
+        even = np.ones(self.context.n_workers)
+        return {"weight": even, "variance": even, "floor": np.array(max((high - low) / 4, self.least))}
+
+    def begin(self, block: Block) -> Numbers:
+        return numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
+
+    def e_step(self, block: Block, parameters: Parameters, state: Numbers) -> tuple[Statistics, Numbers]:
+        value, pull = self._means(block, parameters, state)
+        residual = state.value - state.share * value[state.question]
+        n_workers = self.context.n_workers
+        return {
+            "squares": sums(state.worker, residual**2, n_workers),
+            "freedom": sums(state.worker, 1 - pull, n_workers),
+            "count": sums(state.worker, None, n_workers),
+        }, state
+
+    def _means(self, block: Block, parameters: Parameters, rows: Numbers) -> tuple[Array, Array]:
+        """The weighted means, and the pull of each row on its own mean."""
+        weight = parameters["weight"][rows.worker]
+        total = sums(rows.question, weight * rows.value, block.n_questions)
+        mass = sums(rows.question, weight * rows.share, block.n_questions)
+        pull = np.clip(weight * rows.share / np.maximum(mass, 1e-300)[rows.question], 0.0, 1.0)
+        return centre(total, mass, self.context.domain), pull
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        floor = float(parameters["floor"])
+        if floor > self.least:
+            return float("nan")
+        count = statistics["count"]
+        spread = np.sqrt(statistics["squares"] / np.maximum(count, 1))
+        return float((count * np.where(spread >= floor, spread, (spread**2 / floor + floor) / 2)).sum())
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        floor = max(float(parameters["floor"]) / 4, self.least)
+        spread = np.sqrt(statistics["squares"] / np.maximum(statistics["count"], 1))
+        crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        return {
+            "weight": 1 / np.maximum(spread, floor),
+            "variance": shrunk(statistics["squares"], statistics["freedom"], crowd),
+            "floor": np.array(floor),
+        }
+
+    def project(self, parameters: Parameters) -> Parameters:
+        return {
+            "weight": np.maximum(parameters["weight"], 1e-12),
+            "variance": np.maximum(parameters["variance"], 0.0),
+            "floor": np.maximum(parameters["floor"], self.least),
+        }
+
+    def finish(self, block: Block, parameters: Parameters, state: Numbers) -> Columns:
+        value, _ = self._means(block, parameters, state)
+        weight = parameters["weight"][state.worker]
+        count = sums(state.question, None, block.n_questions)
+        mass = sums(state.question, weight * state.share, block.n_questions)
+        noise = sums(state.question, weight**2 * parameters["variance"][state.worker], block.n_questions)
+        variance = noise / np.maximum(mass, 1e-12) ** 2
+        return with_interval(value, variance, count - 1, count > 0, self.context.domain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedMean(IterativeMethod):
+    """Sun's Algorithm 1; with `as_answers` the channel's noise is left in the reports, as the paper does.
+
+    >>> from crowdveil import Answers, Reports, Scale
+    >>> crowd = {"ada": (1, 2, 3, 4), "bob": (1, 2, 3, 4), "cy": (5, 1, 5, 1)}
+    >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd.items() for n, answer in enumerate(answers)]
+    >>> estimate = WeightedMean().fit(Reports.unprotected(Answers.from_rows(rows, Scale(1, 5))))
+    >>> [round(value, 3) for value in estimate.values()]
+    [1.0, 2.0, 3.0, 4.0]
+    """
+
+    name: ClassVar[str] = "weighted-mean"
+    summary: ClassVar[str] = "Sun's Algorithm 1: workers weigh by the inverse of the spread of their errors"
+    numeric: ClassVar[bool] = True
+
+    max_iter: int = 200
+    tol: float = 1e-8
+    as_answers: bool = False
+    least_spread: float = 1e-6
+    """The smallest spread a worker may have, as a share of the domain's range."""
+
+    def model(self, context: Context) -> WeightedMeanModel:
+        low, high = bounds_of(context.domain)
+        least = self.least_spread * max(high - low, 1e-12)
+        return WeightedMeanModel(context=context, least=least, as_answers=self.as_answers)
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        model = self.model(context_of(reports, _start(reports, start)))
+        done, columns = fit_model(self, model, reports)
+        return finished(
+            self,
+            model,
+            reports,
+            done,
+            columns,
+            skills=_skills(reports, done.parameters),
+            parameters=done.parameters,
+            warnings=_warnings(reports, self.as_answers),
+        )
+
+
+def _start(reports: Reports, start: Estimate | None) -> Parameters:
+    if start is None or "floor" not in start.parameters:
+        return {}
+    carried: dict[str, Array] = {"floor": start.parameters["floor"]}
+    for name in ("weight", "variance"):
+        values = carried_over(start, name, reports, np.asarray(np.median(start.parameters[name])))
+        if values is None:
+            return {}
+        carried[name] = values
+    return carried
+
+
+def _skills(reports: Reports, parameters: Parameters) -> Skills:
+    """The spread of each worker's errors, with the interval that a chi-squared sum of squares gives."""
+    spread = np.sqrt(parameters["variance"])
+    freedom = np.bincount(reports.worker, minlength=reports.n_workers) + 4.0
+    low = spread * np.sqrt(freedom / chdtri(freedom, (1 - LEVEL) / 2))
+    high = spread * np.sqrt(freedom / chdtri(freedom, (1 + LEVEL) / 2))
+    return Skills(reports.workers, spread, low, high, "the spread of errors, the channel's noise included")
+
+
+def _warnings(reports: Reports, as_answers: bool) -> tuple[str, ...]:
+    hidden = any(isinstance(channel, Channel) and channel.protects_participation for channel in reports.channels)
+    if hidden and not as_answers:
+        return ("participation is protected, so the weighted mean is a ratio of two noisy sums; use channel-em",)
+    return ()
