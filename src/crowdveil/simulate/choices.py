@@ -1,0 +1,69 @@
+"""Crowds that choose among options: right with a worker's own probability, else any other option."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.domain import Choices
+from crowdveil.errors import InputError
+from crowdveil.simulate.crowd import Crowd, answers_of, check_size, participation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceCrowd:
+    """Abilities are spread evenly from `ability[0]` to `ability[1]`; `experts` of the workers are never wrong.
+
+    With `bias` above 0 each worker answers with a favourite option in that share of the cases, whatever the truth.
+
+    >>> crowd = ChoiceCrowd(n_workers=30, n_questions=4, domain=Choices(("no", "yes")), share=1.0).draw(seed=1)
+    >>> len(crowd.answers), bool(crowd.skill.min() >= 0.5)
+    (120, True)
+    """
+
+    n_workers: int
+    n_questions: int
+    domain: Choices
+    ability: tuple[float, float] = (0.5, 0.9)
+    experts: int = 0
+    bias: float = 0.0
+    share: float = 0.3
+    answers_per_worker: int | None = None
+    class_shares: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_size(self.n_workers, self.n_questions, self.share)
+        if not 0 <= self.ability[0] <= self.ability[1] <= 1:
+            raise InputError(f"ability must be two probabilities in rising order; got {self.ability}")
+        if not 0 <= self.experts <= self.n_workers:
+            raise InputError(f"experts must be from 0 to the number of workers; got {self.experts}")
+        if not 0 <= self.bias <= 1:
+            raise InputError(f"bias must be from 0 to 1; got {self.bias:g}")
+        if self.class_shares and len(self.class_shares) != self.domain.size:
+            raise InputError(f"class_shares must have {self.domain.size} entries; got {len(self.class_shares)}")
+
+    def draw(self, seed: int | None = None) -> Crowd:
+        rng = np.random.default_rng(seed)
+        shares = np.array(self.class_shares or (1.0,) * self.domain.size)
+        truth = rng.choice(self.domain.size, self.n_questions, p=shares / shares.sum())
+        skill = rng.uniform(*self.ability, self.n_workers)
+        skill[rng.permutation(self.n_workers)[: self.experts]] = 1.0
+        grid = _answers(truth, skill, self.domain.size, rng)
+        if self.bias:
+            favourite = rng.integers(self.domain.size, size=(self.n_workers, 1))
+            grid = np.where(rng.random(grid.shape) < self.bias, favourite, grid)
+        answered = participation(self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng)
+        return Crowd(answers_of(grid, answered, self.domain), truth, skill)
+
+
+def _answers(
+    truth: NDArray[np.int64], skill: NDArray[np.float64], n_options: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The truth with the worker's probability, else one of the others, all alike."""
+    shape = (len(skill), len(truth))
+    others = rng.integers(1, max(n_options, 2), size=shape)
+    right = rng.random(shape) < skill[:, None]
+    answers: NDArray[np.int64] = np.where(right, truth, (truth + others) % n_options)
+    return answers

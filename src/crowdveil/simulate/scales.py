@@ -1,0 +1,72 @@
+"""Crowds that rate on a scale: truth plus a worker's own error, rounded and clipped (Sun et al. 2018, §VI)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.domain import Scale
+from crowdveil.errors import InputError
+from crowdveil.simulate.crowd import Crowd, answers_of, check_size, participation
+
+TRUTHS: dict[str, Callable[[np.random.Generator, int, Scale], NDArray[np.float64]]] = {
+    "normal": lambda rng, n, scale: rng.normal(0.0, 1.0, n),
+    "uniform": lambda rng, n, scale: rng.uniform(float(scale.low), float(scale.high), n),
+    "middle": lambda rng, n, scale: rng.normal(float(scale.low + scale.high) / 2, scale.range / 6, n),
+}
+"""Laws of the truth: N(0, 1) wherever the scale lies (Sun), uniform on the scale, or gathered around its middle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleCrowd:
+    """Workers whose answer is the level nearest to N(truth + their own shift, σ²), clipped to the scale.
+
+    >>> crowd = ScaleCrowd(n_workers=20, n_questions=3, domain=Scale(0, 9), share=1.0, truth="uniform").draw(seed=1)
+    >>> crowd.answers.grid().shape, bool(abs(crowd.answers.grid().mean(axis=0) - crowd.truth).max() < 3)
+    ((20, 3), True)
+    """
+
+    n_workers: int
+    n_questions: int
+    domain: Scale
+    sigmas: tuple[float, ...] = (1.0, 5.0)
+    shift: float = 0.0
+    share: float = 0.1
+    answers_per_worker: int | None = None
+    truth: str = "normal"
+    levels: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_size(self.n_workers, self.n_questions, self.share)
+        if self.truth not in TRUTHS:
+            raise InputError(f"truth must be one of {', '.join(TRUTHS)}; got {self.truth!r}")
+        if not self.sigmas or min(self.sigmas) < 0:
+            raise InputError(f"sigmas must be numbers from 0 up; got {self.sigmas}")
+
+    def draw(self, seed: int | None = None) -> Crowd:
+        rng = np.random.default_rng(seed)
+        truth = TRUTHS[self.truth](rng, self.n_questions, self.domain)
+        # Equally many workers of each σ, in random order.
+        sigma = rng.permutation(np.resize(np.array(self.sigmas, dtype=np.float64), self.n_workers))
+        shift = rng.normal(0.0, self.shift, self.n_workers) if self.shift else np.zeros(self.n_workers)
+        centre = truth + shift[:, None]
+        believed = centre + sigma[:, None] * rng.standard_normal((self.n_workers, self.n_questions))
+        answered = participation(self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng)
+        notes: dict[str, NDArray[Any]] = {"level": _levels(self.levels, self.n_workers, rng)} if self.levels else {}
+        return Crowd(answers_of(nearest(believed, self.domain), answered, self.domain), truth, sigma, notes)
+
+
+def nearest(numbers: NDArray[np.float64], scale: Scale) -> NDArray[np.int32]:
+    """The code of the level nearest to each number, clipped to the scale."""
+    code = np.rint((numbers - float(scale.low)) / float(scale.step))
+    return np.clip(code, 0, scale.size - 1).astype(np.int32)
+
+
+def _levels(levels: tuple[tuple[str, float], ...], n: int, rng: np.random.Generator) -> NDArray[Any]:
+    named = np.array([name for name, _ in levels], dtype=object)
+    shares = np.array([share for _, share in levels])
+    return named[rng.choice(len(named), n, p=shares / shares.sum())]
