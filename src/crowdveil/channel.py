@@ -179,7 +179,7 @@ class Channel:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ChannelError(f"a channel must have the format {FORMAT!r}", fix="update crowdveil or ask for it again")
         fields = {key: value for key, value in data.items() if key != "sha256"}
-        if _hash_or_none(fields) != data.get("sha256"):
+        if (found := _hash_or_none(fields)) is None or found != data.get("sha256"):
             raise ChannelError(
                 "the channel does not match its sha256: it was changed on the way", fix="ask for it again"
             )
@@ -257,6 +257,8 @@ def _table_form(fields: dict[str, object]) -> Form:
             return Table(np.array(rows, dtype=np.uint64))
     except (TypeError, ValueError, OverflowError) as error:
         raise ChannelError(f"the weights of the channel cannot be read: {error}", fix="ask for it again") from None
+    if not rows or any(len(row) != len(rows) for row in rows):
+        raise ChannelError("the weights of randomised response must be a square table", fix="ask for it again")
     keep, lie = rows[0][0], (rows[0][1] if len(rows[0]) > 1 else 0)
     if any(weight != (keep if x == y else lie) for x, row in enumerate(rows) for y, weight in enumerate(row)):
         raise ChannelError("randomised response has one weight on the diagonal and one elsewhere")
