@@ -1,0 +1,99 @@
+"""Talking to a broker: JSON over HTTP, every refusal raised with the broker's own words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from crowdveil.errors import CrowdveilError
+
+_RETRIED = (502, 503, 504)
+
+
+class ProblemError(CrowdveilError):
+    """The broker refused: `code` for programs, the sentence for people, `fields` for the numbers."""
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        self.status = status
+        self.code = str(problem.get("type", "")).rpartition("/")[2] or "failed"
+        self.fields: dict[str, Any] = problem.get("fields") or {}
+        super().__init__(str(problem.get("detail") or f"the broker answered with status {status}"))
+
+
+class Broker:
+    """One broker, reached at `address`; `token` says who is asking.
+
+    A request that got no reply is sent again, the same bytes: reading is harmless and writing is idempotent.
+    """
+
+    def __init__(self, address: str, *, token: str = "", attempts: int = 5, transport: Any = None) -> None:
+        self.address = address.rstrip("/")
+        self._attempts = attempts
+        self._http = httpx.Client(base_url=f"{self.address}/api/v1", timeout=60, transport=transport)
+        self.token = token
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+        """The JSON of the reply; a refusal is raised."""
+        response = self._send(method, path, body, headers)
+        if response.is_error:
+            raise ProblemError(response.status_code, _problem(response))
+        return response.json() if response.content else None
+
+    def items(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every item of a list, page after page."""
+        after = ""
+        while True:
+            page = self.call("GET", f"{path}?after={after}")
+            yield from page["items"]
+            if page["next"] is None:
+                return
+            after = page["next"]
+
+    def download(self, path: str, to: Path) -> None:
+        """Stream a reply into a file."""
+        with self._http.stream("GET", path, headers=self._headers({})) as response:
+            if response.is_error:
+                response.read()
+                raise ProblemError(response.status_code, _problem(response))
+            with to.open("wb") as file:
+                for piece in response.iter_bytes():
+                    file.write(piece)
+
+    def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
+        for attempt in range(1, self._attempts + 1):
+            try:
+                response = self._http.request(method, path, json=body, headers=self._headers(headers))
+                if response.status_code not in _RETRIED or attempt == self._attempts:
+                    return response
+            except httpx.TransportError as error:
+                if attempt == self._attempts:
+                    raise ProblemError(
+                        0, {"detail": f"the broker at {self.address} does not answer: {error}"}
+                    ) from None
+            time.sleep(0.1 * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def _headers(self, extra: dict[str, str]) -> dict[str, str]:
+        named = {name.replace("_", "-"): value for name, value in extra.items()}
+        return named | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    try:
+        found = response.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,50 @@
+"""What the questions of a study may be answered with, read from the definition."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crowdveil.domain import Choices, Domain, Scale
+
+
+def domain_of(question: dict[str, Any]) -> Domain:
+    """The domain; "tick all that apply" is one choice among all subsets of its boxes.
+
+    >>> domain_of({"domain": {"type": "tick-all", "boxes": ["a", "b"]}}).symbols
+    ('[]', '["a"]', '["b"]', '["a","b"]')
+    """
+    match question["domain"]:
+        case {"type": "choices", "options": options}:
+            return Choices(tuple(options))
+        case {"type": "scale", "low": low, "high": high, "step": step}:
+            return Scale(low, high, step)
+        case {"type": "tick-all", "boxes": boxes}:
+            masks = range(2 ** len(boxes))
+            return Choices(tuple(_ticked([box for bit, box in enumerate(boxes) if mask >> bit & 1]) for mask in masks))
+        case other:
+            raise ValueError(f"a domain is choices, scale or tick-all; got {other!r}")
+
+
+def code_of(question: dict[str, Any], answer: object) -> int:
+    """The code of one answer; -1 for none. Ticked boxes may be given in any order."""
+    domain = domain_of(question)
+    if isinstance(answer, list | tuple | set):
+        boxes = question["domain"].get("boxes", [])
+        ticked = [box for box in boxes if box in answer]
+        return domain.code(_ticked(ticked) if len(ticked) == len(answer) else str(answer))
+    return domain.code(answer)
+
+
+def shown(questions: list[dict[str, Any]], answers: dict[str, Any]) -> dict[str, Any]:
+    """The answers that skip logic lets stand: what depends on an answer that was not given is hidden."""
+    standing: dict[str, Any] = {}
+    for question in questions:
+        rule, answer = question["show_if"], answers.get(question["id"])
+        if answer is not None and (rule is None or str(standing.get(rule["question"])) in rule["any_of"]):
+            standing[question["id"]] = answer
+    return standing
+
+
+def _ticked(boxes: list[str]) -> str:
+    return json.dumps(boxes, ensure_ascii=False, separators=(",", ":"))

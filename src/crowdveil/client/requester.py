@@ -1,0 +1,94 @@
+"""A requester: write a study, open it, follow it, and read estimates with their uncertainty."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from crowdveil.client.http import Broker, ProblemError
+from crowdveil.errors import FileError, InputError
+
+
+class Requester:
+    """Works with a token of scope requester: from `sign_in`, or made in the console for a program."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    @classmethod
+    def sign_in(cls, broker: Broker, name: str, password: str, code: str) -> Requester:
+        session = broker.call("POST", "/sessions", {"name": name, "password": password, "code": code})
+        if session["enrol"]:
+            raise InputError("this account is not enrolled yet", fix="sign in to the console once and enrol")
+        broker.token = session["token"]
+        return cls(broker)
+
+    def create(self, draft: dict[str, Any]) -> str:
+        return str(self._broker.call("POST", "/requester/studies", draft)["id"])
+
+    def study(self, key: str) -> dict[str, Any]:
+        return self._study("GET", key)
+
+    def studies(self) -> list[dict[str, Any]]:
+        return list(self._broker.items("/requester/studies"))
+
+    def revise(self, key: str, draft: dict[str, Any]) -> dict[str, Any]:
+        return self._study("PUT", key, body=draft)
+
+    def pilot(self, key: str) -> dict[str, Any]:
+        return self._study("POST", key, "/pilot")
+
+    def open(self, key: str) -> dict[str, Any]:
+        return self._study("POST", key, "/open")
+
+    def close(self, key: str) -> dict[str, Any]:
+        return self._study("POST", key, "/close")
+
+    def publish(self, key: str) -> dict[str, Any]:
+        return self._study("POST", key, "/publish")
+
+    def copy(self, key: str) -> str:
+        return str(self._study("POST", key, "/copies")["id"])
+
+    def choose_workers(self, key: str, *, n: int | None = None) -> dict[str, Any]:
+        return self._study("POST", key, "/selection", {} if n is None else {"n": n})
+
+    def progress(self, key: str) -> dict[str, Any]:
+        return self._study("GET", key, "/progress")
+
+    def results(self, key: str) -> dict[str, Any]:
+        """The latest batch of estimates; ProblemError `below-minimum` before there is one."""
+        return self._study("GET", key, "/results")
+
+    def follow(self, key: str, *, seconds: float = 60.0) -> dict[str, Any]:
+        """Wait for estimates."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return self.results(key)
+            except ProblemError as problem:
+                if problem.code != "below-minimum" or time.monotonic() > end:
+                    raise
+            time.sleep(1.0)
+
+    def export(self, key: str, to: str | Path, *, part: int = 0) -> Path:
+        """Download one part of a closed study's reports; the extension chooses CSV, Parquet or JSON."""
+        path = Path(to)
+        kind = path.suffix.lstrip(".")
+        if kind not in ("csv", "parquet", "json"):
+            raise FileError(f"the extension must be .csv, .parquet or .json; got {path.name!r}", fix="rename the file")
+        place = f"/requester/studies/{key}/exports/{part}"
+        if kind != "parquet":
+            channels = self._broker.call("GET", f"{place}/channels")
+            path.with_name(path.name + ".channels.json").write_text(json.dumps(channels, ensure_ascii=False) + "\n")
+        self._broker.download(f"{place}?format={kind}", path)
+        return path
+
+    def export_parts(self, key: str) -> list[dict[str, Any]]:
+        return list(self._study("GET", key, "/exports")["parts"])
+
+    def _study(self, method: str, key: str, path: str = "", body: object = None) -> dict[str, Any]:
+        reply: dict[str, Any] = self._broker.call(method, f"/requester/studies/{key}{path}", body)
+        return reply

@@ -1,0 +1,111 @@
+"""Checking a study before answering it: nothing about it is believed that can be computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from crowdveil.accounting import cells_at_stake, nano_up
+from crowdveil.channel import Channel
+from crowdveil.client.questions import domain_of
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.wire import canonical, sha256_of
+
+FORMAT = "crowdveil-study/1"
+
+
+class StudyError(CrowdveilError):
+    """A study that must not be answered: something about it is not what it claims to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level, recomputed: its channels by question, and what answering everything costs."""
+
+    name: str
+    protected: bool
+    pay_cents: int
+    channels: dict[str, Channel]
+    charge: dict[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A definition whose hash, signature, place in the public log, channels and charges were all checked."""
+
+    id: str
+    sha256: str
+    definition: dict[str, Any]
+    levels: dict[str, Level]
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        return list(self.definition["questions"])
+
+    @property
+    def protects_participation(self) -> bool:
+        return bool(self.definition["protects_participation"])
+
+    @classmethod
+    def checked(cls, signed: dict[str, Any], log_line: dict[str, Any], public_key: str) -> Study:
+        """The study, or a StudyError that says what is wrong with it."""
+        definition, sha256 = signed["definition"], sha256_of(signed["definition"])
+        if definition.get("format") != FORMAT:
+            raise StudyError(f"the study has the format {definition.get('format')!r}; update crowdveil")
+        if sha256 != signed["sha256"]:
+            raise StudyError("the definition does not match its hash: it was changed on the way")
+        check_signature(definition, signed["signature"], public_key)
+        _check_log(log_line, definition["id"], sha256)
+        try:
+            levels = {level["name"]: _level(definition, level) for level in definition["levels"]}
+        except InputError as error:
+            raise StudyError(f"a channel of this study is not what it claims to be: {error}") from None
+        return cls(definition["id"], sha256, definition, levels)
+
+
+def check_signature(value: object, signature: str, public_key: str) -> None:
+    """Refuse what the broker's key did not sign."""
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        key.verify(bytes.fromhex(signature), canonical(value))
+    except (InvalidSignature, ValueError):
+        raise StudyError("the signature is not this broker's") from None
+
+
+def _check_log(line: dict[str, Any], study: str, sha256: str) -> None:
+    fields = {name: value for name, value in line.items() if name != "entry"}
+    if line.get("entry") != sha256_of(fields) or line.get("study") != study or line.get("sha256") != sha256:
+        raise StudyError("the public log does not have this definition; somebody may be served a special one")
+
+
+def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
+    channels = {question["id"]: _channel(definition, level, question) for question in definition["questions"]}
+    charge = charge_of(list(channels.values()), definition["max_answers"]) if level["protected"] else None
+    if charge != level["charge"]:
+        raise StudyError(f"level {level['name']} says it costs {level['charge']} but its channels cost {charge}")
+    return Level(level["name"], level["protected"], level["pay_cents"], channels, charge)
+
+
+def _channel(definition: dict[str, Any], level: dict[str, Any], question: dict[str, Any]) -> Channel:
+    name, place = level["channels"][question["id"]], f"level {level['name']}, question {question['id']}"
+    channel = Channel.from_json(definition["channels"][name])
+    if channel.sha256 != name:
+        raise StudyError(f"{place}: the channel has another hash than its name")
+    if channel.inputs[: channel.n_levels] != domain_of(question).symbols:
+        raise StudyError(f"{place}: the channel randomises other answers than the question has")
+    if channel.guarantee.protected != level["protected"]:
+        raise StudyError(f"{place}: the channel is not as protected as the level says")
+    if level["protected"] and channel.protects_participation != definition["protects_participation"]:
+        raise StudyError(f"{place}: the channel does not treat skipped questions as the study says")
+    return channel
+
+
+def charge_of(channels: list[Channel], max_answers: int | None) -> dict[str, int]:
+    """What all reports cost together: each rounded up, the dearest 2t where at most t are answered."""
+    n = cells_at_stake(len(channels), at_most=max_answers)
+    epsilon = sorted((nano_up(channel.guarantee.epsilon) for channel in channels), reverse=True)[:n]
+    rho = sorted((nano_up(channel.guarantee.rho) for channel in channels), reverse=True)[:n]
+    return {"epsilon_nano": sum(epsilon), "rho_nano": sum(rho), "reports": n}

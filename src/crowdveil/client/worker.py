@@ -1,0 +1,219 @@
+"""A worker whose answers stay here: checks the study, charges its own ledger, draws once, sends exactly that.
+
+Unlike a web page, which its own server could replace, this client is code that you installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
+from crowdveil.channel import Channel
+from crowdveil.client.http import Broker
+from crowdveil.client.memory import Memory
+from crowdveil.client.questions import code_of, shown
+from crowdveil.client.study import Level, Study, StudyError, check_signature
+from crowdveil.domain import EMPTY
+from crowdveil.entropy import Entropy, SystemEntropy
+from crowdveil.errors import InputError
+from crowdveil.sampler import draw
+
+_ME = "me"
+_NANO = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What left the device, and the broker's receipt for it."""
+
+    reports: tuple[dict[str, Any], ...]
+    receipt: dict[str, Any]
+
+
+class Worker:
+    """One device of one worker; everything it must remember is in the directory `home`.
+
+    The cap is the worker's own: the ledger here refuses what passes it, whatever the broker says.
+    """
+
+    def __init__(
+        self, broker: Broker, home: str | Path, *, epsilon_cap: float = 4.0, entropy: Entropy | None = None
+    ) -> None:
+        self._home = Path(home)
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._broker = broker
+        self._memory = Memory(self._home / "device.sqlite3")
+        self._storage = SqliteStorage(self._home / "ledger.sqlite3")
+        self.ledger = Ledger(Budget(float(self._memory.fact("epsilon-cap") or epsilon_cap)), self._storage)
+        self._entropy = SystemEntropy() if entropy is None else entropy
+        self._broker.token = self._memory.fact("token") or broker.token
+
+    def close(self) -> None:
+        self._memory.close()
+        self._storage.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def sign_up(self, *, default_level: str = "medium") -> str:
+        """An account without a name; the token stays in `home`. A second call returns the same account."""
+        if (known := self._memory.fact("id")) is not None:
+            return known
+        cap = math.floor(self.ledger.budget.epsilon * _NANO)
+        made = self._broker.call("POST", "/workers", {"default_level": default_level, "epsilon_cap_nano": cap})
+        for name in ("token", "id", "default_level"):
+            self._memory.remember(name, made[name])
+        self._memory.remember("public-key", self._broker.call("GET", "/")["public_key"])
+        self._broker.token = made["token"]
+        return str(made["id"])
+
+    def catch_up(self) -> None:
+        """A device without history starts no lower than what the broker has seen of this worker."""
+        mirrored = self._broker.call("GET", "/workers/me")["budget"]
+        epsilon, rho = mirrored["epsilon_spent_nano"] / _NANO, mirrored["rho_spent_nano"] / _NANO
+        key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
+        self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
+
+    def studies(self) -> list[dict[str, Any]]:
+        """What this worker may answer."""
+        return list(self._broker.call("GET", "/workers/me/studies")["items"])
+
+    def study(self, key: str) -> Study:
+        """A study, checked: hash, signature, public log, every channel, every charge."""
+        signed = self._broker.call("GET", f"/studies/{key}")
+        index = int(signed["log"]["index"])
+        lines = self._broker.call("GET", f"/log?after={index - 1}&limit=1")["items"]
+        if not lines:
+            raise StudyError("the public log does not have this study")
+        public_key = self._memory.fact("public-key") or self._broker.call("GET", "/")["public_key"]
+        return Study.checked(signed, lines[0], public_key)
+
+    def answer(self, key: str, answers: dict[str, Any], *, level: str | None = None) -> Sent:
+        """Answer a study: question id → answer. What is left out, or None, counts as skipped.
+
+        Charged and drawn at most once: asking again sends the very same reports, whatever `answers` says then.
+        """
+        study = self.study(key)
+        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
+        parcel = self._storage.kept(_ME, _key(study)) or self._made(study, chosen, _codes(study, answers))
+        return self._send(study, json.loads(parcel))
+
+    def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
+        """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
+        spends = _spends(study, level, codes)
+        if self.ledger.affords(_ME, *spends):
+            reserve = {"level": level.name, "study_sha256": study.sha256}
+            self._broker.call("PUT", f"/studies/{study.id}/reservation", reserve)
+        return self.ledger.release(_ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes))
+
+    def _drawn(self, study: Study, level: Level, codes: dict[str, int]) -> str:
+        reports = [
+            {
+                "question": question,
+                "channel": level.channels[question].sha256,
+                "report": self._draw(level, question, code),
+            }
+            for question, code in codes.items()
+        ]
+        withdrawal_key = secrets.token_hex(32)
+        body = {
+            "study_sha256": study.sha256,
+            "level": level.name,
+            "consent_version": study.definition["consent"]["version"],
+            "withdrawal_sha256": hashlib.sha256(bytes.fromhex(withdrawal_key)).hexdigest(),
+            "reports": reports,
+        }
+        return json.dumps({"body": body, "withdrawal_key": withdrawal_key, "idempotency_key": secrets.token_hex(16)})
+
+    def _draw(self, level: Level, question: str, code: int) -> int:
+        return int(draw(level.channels[question], np.array([code]), self._entropy)[0])
+
+    def _send(self, study: Study, parcel: dict[str, Any]) -> Sent:
+        path, body = f"/studies/{study.id}/submissions", parcel["body"]
+        receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
+        signed = {name: value for name, value in receipt.items() if name != "signature"}
+        check_signature(signed, receipt["signature"], self._memory.fact("public-key") or "")
+        self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
+        return Sent(tuple(body["reports"]), receipt)
+
+    def withdraw(self, key: str) -> None:
+        """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""
+        parcel = self._storage.kept(_ME, f"study {key}")
+        if parcel is None:
+            raise InputError(f"this device has not answered study {key}")
+        self._broker.call(
+            "POST", f"/studies/{key}/withdrawals", {"withdrawal_key": json.loads(parcel)["withdrawal_key"]}
+        )
+
+    def receipts(self) -> list[dict[str, Any]]:
+        return [json.loads(receipt) for receipt in self._memory.receipts()]
+
+    def payments(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._broker.call("GET", "/workers/me/payments")
+        return found
+
+    def raise_cap(self, epsilon_cap: float) -> None:
+        """Only the worker can, and only here; the broker's guard follows."""
+        self.ledger = Ledger(Budget(epsilon_cap), self._storage)
+        self._memory.remember("epsilon-cap", repr(epsilon_cap))
+        self._broker.call("PATCH", "/workers/me", {"epsilon_cap_nano": math.floor(epsilon_cap * _NANO)})
+
+    def erase(self) -> None:
+        """Withdraw every submission, then erase the account."""
+        for receipt in self.receipts():
+            self.withdraw(receipt["study"])
+        self._broker.call("DELETE", "/workers/me")
+
+
+def _key(study: Study) -> str:
+    return f"study {study.id}"
+
+
+def _level(study: Study, name: str) -> Level:
+    if name not in study.levels:
+        raise InputError(f"this study has the levels {', '.join(study.levels)}; got {name}", fix="choose one of them")
+    return study.levels[name]
+
+
+def _codes(study: Study, answers: dict[str, Any]) -> dict[str, int]:
+    """Question → answer code for every report that will be drawn: all questions where participation is protected."""
+    questions = study.questions
+    unknown = set(answers) - {question["id"] for question in questions}
+    if unknown:
+        raise InputError(f"this study has no question {sorted(unknown)[0]!r}")
+    given = shown(questions, answers)
+    most = study.definition["max_answers"]
+    if most is not None and len(given) > most:
+        raise InputError(f"at most {most} questions of this study may be answered; got {len(given)}")
+    codes = {question["id"]: code_of(question, given.get(question["id"])) for question in questions}
+    if study.protects_participation:
+        return codes
+    answered = {question: code for question, code in codes.items() if code != EMPTY}
+    if not answered:
+        raise InputError("answer at least one question")
+    return answered
+
+
+def _spends(study: Study, level: Level, codes: dict[str, int]) -> list[Spend]:
+    """What the ledger is charged: every report, or the dearest 2t of them where at most t are answered."""
+    channels: list[Channel] = [level.channels[question] for question in codes]
+    if level.charge is not None and study.protects_participation:
+        dearest = sorted(channels, key=lambda each: (each.guarantee.epsilon, each.guarantee.rho), reverse=True)
+        channels = dearest[: level.charge["reports"]]
+    counted: dict[Channel, int] = {}
+    for channel in channels:
+        counted[channel] = counted.get(channel, 0) + 1
+    return [
+        Spend.through(channel, name=str(study.definition["title"]), count=count) for channel, count in counted.items()
+    ]

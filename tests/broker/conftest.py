@@ -1,0 +1,210 @@
+"""Real brokers on loopback, on SQLite and on a private PostgreSQL cluster that lives as long as the test run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from crowdveil.client import Broker, Requester
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Postgres:
+    """A cluster of its own: initdb, start, one database per server, stop."""
+
+    def __init__(self, home: Path) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        self._bin = found[-1].parent if found else Path(shutil.which("initdb") or "/usr/bin/initdb").parent
+        self._home, self.port, self._databases = home, free_port(), 0
+        self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self._as:
+            shutil.chown(home, "postgres")
+            home.chmod(0o700)
+        self._run("initdb", "-D", "data", "-U", "crowdveil", "-A", "trust", "-E", "UTF8", "--no-sync")
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home} -c fsync=off"
+        self._run("pg_ctl", "-D", "data", "-o", options, "-l", "log", "-w", "start")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*self._as, str(self._bin / program), *arguments]
+        done = subprocess.run(command, cwd=self._home, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def new_database(self) -> str:
+        self._databases += 1
+        name = f"broker{self._databases}"
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "crowdveil", name)
+        return f"postgresql://crowdveil@127.0.0.1:{self.port}/{name}"
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+
+
+class Server:
+    """`crowdveil serve` as a user starts it, with its operator enrolled."""
+
+    def __init__(self, home: Path, database: str = "", **environment: str) -> None:
+        self.home, self.database, self.port = home, database, free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.log_path = home / "server.log"
+        self._brokers: list[Broker] = []
+        self._environment = {
+            "CROWDVEIL_RATE_LIMIT": "0",
+            "CROWDVEIL_SIGN_UP_LIMIT": "0",
+            "CROWDVEIL_WEBHOOKS_TO_PRIVATE_ADDRESSES": "1",
+            "PYTHONPATH": str(SOURCE),
+            **environment,
+        }
+        self.start()
+        found = re.search(r"one-time password (\S+)", self.log_path.read_text())
+        assert found, self.log_path.read_text()
+        self.one_time_password = found[1]
+        self._operator = ""
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(self.port), "--data-dir", str(self.home)]
+        command += ["--database", self.database] if self.database else []
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=os.environ | self._environment, start_new_session=True
+            )
+        end = time.monotonic() + 60
+        while not self.ready():
+            assert self.process.poll() is None, self.log_path.read_text()
+            assert time.monotonic() < end, self.log_path.read_text()
+            time.sleep(0.1)
+
+    def ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/readyz", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, how)
+            self.process.wait(30)
+
+    def broker(self, token: str = "") -> Broker:
+        self._brokers.append(Broker(self.address, token=token))
+        return self._brokers[-1]
+
+    def end(self) -> None:
+        """Stop serving and close what was opened towards it."""
+        self.stop()
+        for broker in self._brokers:
+            broker.close()
+
+    def operator(self) -> str:
+        """The operator's token, after enrolling like a person does."""
+        if not self._operator:
+            self._operator = self.enrolled("operator", self.one_time_password)
+        return self._operator
+
+    def enrolled(self, name: str, one_time_password: str) -> str:
+        """One-time password → lasting password and authenticator → session token."""
+        import base64
+        import hashlib
+        import hmac
+        import struct
+
+        def code(secret: str, shift: int) -> str:
+            step = int(time.time() // 30) + shift
+            mac = hmac.new(base64.b32decode(secret), struct.pack(">Q", step), hashlib.sha1).digest()
+            offset = mac[-1] & 15
+            return f"{(int.from_bytes(mac[offset : offset + 4], 'big') & 0x7FFFFFFF) % 10**6:06d}"
+
+        broker = self.broker()
+        broker.token = broker.call("POST", "/sessions", {"name": name, "password": one_time_password})["token"]
+        lasting = f"a lasting password of {name}"
+        secret = broker.call("POST", "/account/enrolment", {"new_password": lasting})["totp_secret"]
+        broker.call("POST", "/account/enrolment/confirmation", {"code": code(secret, 0)})
+        # A code is good once; the next step's is accepted already.
+        session = {"name": name, "password": lasting, "code": code(secret, 1)}
+        return str(broker.call("POST", "/sessions", session)["token"])
+
+    def requester_token(self, name: str) -> str:
+        made = self.broker(self.operator()).call("POST", "/operator/accounts", {"name": name, "role": "requester"})
+        return self.enrolled(name, made["one_time_password"])
+
+    def requester(self, name: str) -> Requester:
+        return Requester(self.broker(self.requester_token(name)))
+
+    def worker_token(self, **wishes: Any) -> str:
+        return str(self.broker().call("POST", "/workers", wishes)["token"])
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    home = Path("/tmp") / f"cv-pg-{os.getpid()}"  # a path short enough for a unix socket
+    home.mkdir()
+    cluster = Postgres(home)
+    yield cluster
+    cluster.stop()
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    database = request.getfixturevalue("postgres").new_database() if request.param == "postgresql" else ""
+    running = Server(tmp_path_factory.mktemp(request.param), database)
+    yield running
+    running.end()
+
+
+@pytest.fixture(scope="session")
+def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Servers for tests that need one of their own."""
+    made: list[Server] = []
+
+    def make(database: str = "", **environment: str) -> Server:
+        made.append(Server(tmp_path_factory.mktemp("own"), database, **environment))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+def draft(**changes: Any) -> dict[str, Any]:
+    """A small study: two levels, two questions."""
+    return {
+        "title": "Health at work",
+        "purpose": "To learn how many people go to work ill.",
+        "consent_text": "I agree to take part.",
+        "quota": 500,
+        "minimum_n": 20,
+        "budget_cents": 100_000,
+        "questions": [
+            {"id": "ill", "text": "Did you go to work ill?", "domain": {"type": "choices", "options": ["no", "yes"]}},
+            {"id": "days", "text": "How often?", "domain": {"type": "scale", "low": "1", "high": "5"}},
+        ],
+        "levels": [
+            {"name": "low", "mechanism": "randomized-response", "epsilon": "2", "pay_cents": 40},
+            {"name": "medium", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": 20},
+        ],
+        **changes,
+    }
+
+
+@pytest.fixture(scope="session")
+def make_draft() -> Callable[..., dict[str, Any]]:
+    return draft
