@@ -1,0 +1,131 @@
+"""`crowdveil infer`: from a file of reports to a file of estimates."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from crowdveil.cli._common import Force, Json, Options, ScaleFlag, domain_of, parameters_of, show, whole_file
+from crowdveil.errors import InputError
+from crowdveil.estimate import Estimate
+from crowdveil.files import read_truth
+from crowdveil.files.cache import read_reports_cached
+from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
+from crowdveil.files.write import is_parquet
+from crowdveil.inference import METHODS, Method, method
+from crowdveil.inference.scores import baselines, score
+from crowdveil.reports import Reports
+
+
+def command(
+    reports: Annotated[Path, typer.Argument(help="CSV or Parquet: worker, question, and report or answer.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the estimates go: .csv or .parquet.")],
+    method_name: Annotated[str, typer.Option("--method", help="See `crowdveil methods`.")],
+    truth: Annotated[Path | None, typer.Option("--truth", help="Known truths, to score the estimates.")] = None,
+    gold: Annotated[Path | None, typer.Option("--gold", help="Known truths that the method may use.")] = None,
+    engine: Annotated[str, typer.Option("--engine", help="Where to compute: local or spark.")] = "local",
+    workers_out: Annotated[Path | None, typer.Option("--workers-out", help="Where the workers' skills go.")] = None,
+    start: Annotated[Path | None, typer.Option("--start", help="An earlier estimates file to go on from.")] = None,
+    options: Options = None,
+    scale: ScaleFlag = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="A parameter of the method: name=value.")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not keep the codes of a large file.")] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Estimate the truth of every question from reports, with its uncertainty.
+
+    Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
+    """
+    for path in (output, workers_out):
+        if path is not None:
+            is_parquet(path)
+    chosen = _method(method_name, engine, param, gold)
+    with _busy("reading"):
+        table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
+    with _busy(f"inferring from {len(table)} reports"):
+        estimate = chosen.fit(table, read_start(start) if start else None)
+    result = _result(estimate, table, engine) | (_scored(estimate, table, truth) if truth else {})
+    _write(output, workers_out, estimate, force)
+    show(result, as_json=json, human=lambda: _tell(result, output))
+
+
+def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) -> Method:
+    parameters = parameters_of(param)
+    known = {field.name for field in fields(METHODS[name])} if name in METHODS else set()  # type: ignore[arg-type]
+    if engine not in ("local", "spark"):
+        raise InputError(f"--engine must be local or spark; got {engine!r}")
+    if engine == "spark":
+        parameters["engine"] = import_module("crowdveil.engines.spark").SparkEngine()
+    if gold is not None:
+        if "gold" not in known:
+            raise InputError(f"method {name} takes no gold questions", fix="use dawid-skene or one-coin")
+        parameters["gold"] = read_truth(gold)
+    return method(name, **parameters)
+
+
+def _result(estimate: Estimate, table: Reports, engine: str) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "engine": engine,
+        "n_reports": len(table),
+        "n_questions": table.n_questions,
+        "n_workers": table.n_workers,
+        "iterations": estimate.iterations,
+        "converged": estimate.converged,
+        "warnings": list(estimate.warnings),
+        "protected": table.protected,
+        "objective": estimate.objective,
+        "floor": estimate.floor.sentence if estimate.floor else None,
+    }
+
+
+def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
+    known: Any = read_truth(truth)
+    return {"metrics": score(estimate, known), "baselines": baselines(table, estimate, known)}
+
+
+def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
+    with contextlib.ExitStack() as files:
+        write_estimates(files.enter_context(whole_file(output, force=force)), estimate)
+        if estimate.parameters:
+            write_start(files.enter_context(whole_file(start_beside(output), force=force)), estimate)
+        if workers_out is not None:
+            if estimate.skills is None:
+                raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
+            write_workers(files.enter_context(whole_file(workers_out, force=force)), estimate.skills)
+
+
+@contextlib.contextmanager
+def _busy(what: str) -> Iterator[None]:
+    """Say what takes its time, where somebody is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield
+
+
+def _tell(result: dict[str, Any], output: Path) -> None:
+    counts = f"{result['n_questions']} questions, {result['n_workers']} workers, {result['n_reports']} reports"
+    typer.echo(f"{result['method']}: {counts}; estimates in {output}")
+    if not result["protected"]:
+        typer.echo("These reports are not protected: they are the answers themselves.")
+    if result["iterations"]:
+        state = "converged" if result["converged"] else "not converged"
+        typer.echo(f"{state} after {result['iterations']} iterations")
+    for line in (result["floor"], *result["warnings"]):
+        if line:
+            typer.echo(line)
+    if "metrics" in result:
+        rows = {result["method"]: result["metrics"]} | result["baselines"]
+        for name, metrics in rows.items():
+            typer.echo(f"  {name:<20} " + "  ".join(f"{key} {value:.4f}" for key, value in metrics.items()))

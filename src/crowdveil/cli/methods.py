@@ -1,0 +1,56 @@
+"""`crowdveil methods`: list the methods, or describe one with its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.cli._common import Json, show
+from crowdveil.errors import InputError
+from crowdveil.inference import METHODS, Method
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="The method to describe; without one, all are listed.")] = None,
+    json: Json = False,
+) -> None:
+    """List the methods, or describe one: what it returns and which parameters it has.
+
+    Example: crowdveil methods dawid-skene
+    """
+    if name is None:
+        rows = [_row(kind) for kind in METHODS.values()]
+        show({"methods": rows}, as_json=json, human=lambda: _list(rows))
+        return
+    if name not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}")
+    result = _row(METHODS[name]) | {"parameters": _parameters(METHODS[name])}
+    show(result, as_json=json, human=lambda: _describe(result))
+
+
+def _row(kind: type[Method]) -> dict[str, Any]:
+    return {"name": kind.name, "values": "numbers" if kind.numeric else "options", "summary": kind.summary}
+
+
+def _parameters(kind: type[Method]) -> dict[str, Any]:
+    """The parameters that --param can set, with their defaults."""
+    plain = (bool, int, float, str)
+    found = {}
+    for each in fields(kind):  # type: ignore[arg-type]
+        if each.default is not MISSING and isinstance(each.default, plain):
+            found[each.name] = each.default
+    return found
+
+
+def _list(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        typer.echo(f"{row['name']:<20} {row['values']:<8} {row['summary']}")
+
+
+def _describe(result: dict[str, Any]) -> None:
+    typer.echo(f"{result['name']}: {result['summary']}")
+    typer.echo(f"  values:     {result['values']}")
+    for name, default in result["parameters"].items():
+        typer.echo(f"  --param {name}={str(default).lower() if isinstance(default, bool) else default}")

@@ -1,0 +1,90 @@
+"""Score an estimate against known truths, beside the trivial baselines that any method has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import DomainError, InputError
+from crowdveil.estimate import Estimate
+from crowdveil.inference.majority import Majority
+from crowdveil.inference.mean import Mean
+from crowdveil.inference.numbers import bounds_of
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+Scores = dict[str, float]
+
+
+def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
+    """Accuracy and F1 (the average over the options) for choices, MAE and RMSE for numbers."""
+    places = _places(estimate, truth)
+    if estimate.categorical:
+        return _matches(estimate.value[places], _codes(estimate, truth, places))
+    return _distances(estimate.value[places], _numbers(estimate, truth, places))
+
+
+def baselines(reports: Reports, estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str, Scores]:
+    """Always the best constant, always the middle level, and the plain vote or mean of the same reports."""
+    places = _places(estimate, truth)
+    if estimate.categorical:
+        codes = _codes(estimate, truth, places)
+        commonest = np.bincount(codes[codes >= 0], minlength=1).argmax()
+        return {
+            "best constant": _matches(np.full(len(codes), commonest), codes),
+            "majority": score(Majority().fit(reports), truth),
+        }
+    numbers = _numbers(estimate, truth, places)
+    middle = sum(bounds_of(estimate.domain)) / 2
+    return {
+        "best constant": _distances(np.full(len(numbers), np.median(numbers)), numbers),
+        "mid-level": _distances(np.full(len(numbers), middle), numbers),
+        "mean": score(Mean().fit(reports), truth),
+    }
+
+
+def _places(estimate: Estimate, truth: Mapping[Hashable, object]) -> Array:
+    """The questions that have both an estimate and a truth."""
+    known = [index for index, question in enumerate(estimate.questions.tolist()) if question in truth]
+    places = np.array(known, dtype=np.int64)
+    places = places[estimate.answered[places]]
+    if not len(places):
+        raise InputError("no question has both an estimate and a truth", fix="check that the ids of both files agree")
+    return places
+
+
+def _codes(estimate: Estimate, truth: Mapping[Hashable, object], places: Array) -> NDArray[np.int64]:
+    """Truths as option codes; a truth that is no option has -2, which no estimate can match."""
+    codes = []
+    for question in estimate.questions[places].tolist():
+        try:
+            codes.append(estimate.domain.code(truth[question]))
+        except DomainError:
+            codes.append(-2)
+    return np.array(codes, dtype=np.int64)
+
+
+def _numbers(estimate: Estimate, truth: Mapping[Hashable, object], places: Array) -> NDArray[np.float64]:
+    numbers = []
+    for question in estimate.questions[places].tolist():
+        try:
+            numbers.append(float(str(truth[question])))
+        except ValueError:
+            raise InputError(f"the truth of {question!r} must be a number; got {truth[question]!r}") from None
+    return np.array(numbers)
+
+
+def _matches(value: Array, truth: Array) -> Scores:
+    parts = []
+    for code in np.unique(truth):
+        hits = float(((value == code) & (truth == code)).sum())
+        parts.append(2 * hits / float((value == code).sum() + (truth == code).sum()))
+    return {"accuracy": float((value == truth).mean()), "f1": float(np.mean(parts))}
+
+
+def _distances(value: Array, truth: Array) -> Scores:
+    distance = np.abs(value - truth)
+    return {"mae": float(distance.mean()), "rmse": float(np.sqrt((distance**2).mean()))}
