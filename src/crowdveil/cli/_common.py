@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
@@ -68,6 +70,13 @@ def described_mechanism(
     if protect_participation:
         parameters["protect_participation"] = True
     return mechanism(name, **parameters)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life on a terminal's stderr while something takes longer than a moment; nothing elsewhere."""
+    with Console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext():
+        yield
 
 
 def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
+from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show, working
 from crowdveil.guarantee import round_up
 from crowdveil.plan import Crowd, Plan, Setting
 from crowdveil.plan import plan as make_plan
@@ -17,7 +17,8 @@ def command(
     workers: Annotated[int, typer.Option("--workers", help="How many workers join the study.")],
     share: Annotated[float, typer.Option("--share", help="The share of the questions that each answers.")] = 1.0,
     skill: Annotated[
-        str, typer.Option("--skill", help="expert, good, mixed, poor, spammers, or numbers: 0.8 or 0.9,0.6.")
+        str,
+        typer.Option("--skill", help="expert, good, mixed, poor, spammers, or numbers: 0.8 or 0.9,0.6 or 0.5..0.9."),
     ] = "mixed",
     options: Options = None,
     scale: ScaleFlag = None,
@@ -49,9 +50,10 @@ def command(
         n_questions=questions,
         protect_participation=protect_participation,
     )
-    found = make_plan(
-        setting, target_error=target_error, population=population, mechanism=mechanism, max_answers=max_answers
-    )
+    with working("planning"):
+        found = make_plan(
+            setting, target_error=target_error, population=population, mechanism=mechanism, max_answers=max_answers
+        )
     show(found.to_json(), as_json=json, human=lambda: _print(found, target_error))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show, working
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table
 from crowdveil.selection import Candidates, History, Selection, selector
@@ -35,8 +35,9 @@ def command(
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
     chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
-    past = History.from_reports(read_reports(history, domain_of(options, scale)))
-    found = chooser.select(past, read_candidates(workers), budget)
+    with working("choosing workers"):
+        past = History.from_reports(read_reports(history, domain_of(options, scale)))
+        found = chooser.select(past, read_candidates(workers), budget)
     show(found.to_json(), as_json=json, human=lambda: _print(found))
 
 

@@ -53,9 +53,9 @@ def predict(setting: Setting, channel: Channel, *, effort: float = 1.0, seed: in
     tensor = setting.reports_given_truth(channel)
     known = Knowledge(setting.crowd.shares[None, :], np.ones((len(setting.crowd.shares), 1)))
     if len(setting.crowd.shares) > 1:
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
             truth, belief = _questions(setting, tensor, known, rng, effort=0.25 * effort)
-            known = _learn(setting, tensor, truth, belief, rng)
+            known = _learn(setting, tensor, truth, belief, rng, n_draws=int(effort * _SIDE_REPORTS))
     truth, belief = _questions(setting, tensor, known, rng, effort=effort)
     expected, happened = _errors(setting, truth, belief)
     own = float(expected.std()) / math.sqrt(len(truth))
@@ -88,14 +88,20 @@ def _report_counts(setting: Setting, n_questions: int, rng: np.random.Generator)
 
 
 def _learn(
-    setting: Setting, tensor: Floats, truth: NDArray[np.int64], belief: Floats, rng: np.random.Generator
+    setting: Setting,
+    tensor: Floats,
+    truth: NDArray[np.int64],
+    belief: Floats,
+    rng: np.random.Generator,
+    *,
+    n_draws: int,
 ) -> Knowledge:
     """What a worker's other reports tell about their class, when the truths are known only as `belief` says."""
     n_classes, _, n_outputs = tensor.shape
     n_side = round(min(setting.reports_per_worker - 1, _MOST_SIDE))
     if n_side < 1:
         return Knowledge(setting.crowd.shares[None, :], np.ones((n_classes, 1)))
-    n_pool = int(np.clip(_SIDE_REPORTS / (n_side * n_classes), 100, 2000))
+    n_pool = int(np.clip(n_draws / (n_side * n_classes), 100, 2000))
     score = np.log(np.einsum("jt,ctr->jrc", belief, tensor))
     posterior = np.empty((n_classes, n_pool, n_classes))
     for each in range(n_classes):

@@ -74,7 +74,7 @@ def plan(
 ) -> Plan:
     """Plan the study; without a target, what it would take to halve the error of a guess is told as well."""
     _check(setting, target_error)
-    quick: Predictor = predict_population if population else partial(predict, effort=0.3)
+    quick: Predictor = predict_population if population else partial(predict, effort=0.2)
     careful: Predictor = predict_population if population else predict
     chosen = recommend(setting, quick, only=mechanism)
     found = careful(setting, chosen.channel)

@@ -30,10 +30,13 @@ class Recommendation:
     tried: dict[str, float]
 
     def why(self, measure: str) -> str:
-        others = ", ".join(f"{name} {error:.3g}" for name, error in self.tried.items() if name != self.mechanism)
+        own = self.tried[self.mechanism]
+        # Subset selection of one option *is* randomised response: an equal number is not an alternative.
+        others = ", ".join(f"{name} {error:.3g}" for name, error in self.tried.items() if error != own)
         if not others:
-            return f"{self.mechanism} is the only mechanism that serves this domain at this ε"
-        return f"{self.mechanism} has the least expected {measure} ({self.tried[self.mechanism]:.3g}; {others})"
+            return f"no mechanism that serves this domain at this ε does better than {self.mechanism}"
+        best = "has the least" if own <= min(self.tried.values()) else "is the simplest and within 3 % of the least"
+        return f"{self.mechanism} {best} expected {measure} ({own:.3g}; {others})"
 
 
 def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None) -> Recommendation:

@@ -27,6 +27,8 @@ class Kind:
     spread: float
 
 
+_PARTS_OF_A_RANGE = 6
+
 EXPERT = (0.9, 0.05)
 GOOD = (0.7, 1 / 9)
 POOR = (0.2, 5 / 9)
@@ -53,13 +55,13 @@ class Crowd:
 
     @classmethod
     def named(cls, name: str, domain: Domain) -> Crowd:
-        """A name of SKILLS, or numbers with equal shares: `0.8` or `0.9,0.6`."""
+        """A name of SKILLS, or numbers: `0.8`, `0.9,0.6` in equal parts, or spread evenly from `0.5..0.9`."""
         if name in SKILLS:
             kinds = SKILLS[name]
             return cls(
                 name, np.array([kind.share for kind in kinds]), np.array([_skill(kind, domain) for kind in kinds])
             )
-        numbers = [_number(part, domain) for part in name.split(",")]
+        numbers = [_number(part, domain) for part in _parts(name)]
         return cls(name, np.full(len(numbers), 1 / len(numbers)), np.array(numbers))
 
     def answers(self, domain: Domain, truths: Floats) -> Floats:
@@ -75,6 +77,19 @@ def _skill(kind: Kind, domain: Domain) -> float:
     if isinstance(domain, Scale):
         return kind.spread * domain.range
     return kind.knowledge + (1 - kind.knowledge) / domain.size
+
+
+def _parts(name: str) -> list[str]:
+    """The spelled numbers; a range becomes the middles of a few equal parts of it."""
+    low, dots, high = name.partition("..")
+    if not dots:
+        return name.split(",")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        return [name]
+    edges = np.linspace(*ends, _PARTS_OF_A_RANGE + 1)
+    return [repr(float(middle)) for middle in (edges[1:] + edges[:-1]) / 2]
 
 
 def _number(text: str, domain: Domain) -> float:
