@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
-PAGES = sorted((REFERENCE / "mechanisms").glob("[!i]*.md")) + [REFERENCE / "channel-wire-form.md"]
+PAGES = [*sorted((REFERENCE / "mechanisms").glob("[!i]*.md")), REFERENCE / "channel-wire-form.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
