@@ -15,8 +15,8 @@ from crowdveil.guarantee import positive_epsilon
 from crowdveil.plan.skill import Crowd
 
 Floats = NDArray[np.float64]
-_POINTS_PER_LEVEL = 4
-_MOST_POINTS = 161
+_POINTS_PER_LEVEL = 16
+_MOST_POINTS = 241
 
 
 @dataclass(frozen=True, slots=True, eq=False)
