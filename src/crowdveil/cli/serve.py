@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,19 +13,19 @@ import typer
 
 from crowdveil.errors import InputError
 
+_DEMO_WORKERS = 150
+
 
 def command(
     database: Annotated[
         str, typer.Option(help="postgresql://user@host:port/name; SQLite in the data directory without it.")
     ] = "",
-    host: Annotated[str, typer.Option(help="The address to listen on; put a TLS proxy in front of any but this.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; put a TLS proxy in front of any but this.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8000,
     data_dir: Annotated[Path, typer.Option(help="Where the database and the keys are kept.")] = Path("crowdveil-data"),
-    processes: Annotated[
-        int, typer.Option(min=1, max=64, help="Server processes; more than one needs PostgreSQL.")
-    ] = 1,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="More than one needs PostgreSQL.")] = 1,
     demo: Annotated[bool, typer.Option("--demo", help="Add a study that workers of the SDK answer.")] = False,
 ) -> None:
     """Run the broker. The first start creates everything and prints the operator's one-time password.
@@ -36,7 +39,10 @@ def command(
     os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
     Place(data_dir.resolve(), database).enter()
     migrate()
-    _greet(f"http://{host}:{port}")
+    address = f"http://{host}:{port}"
+    _greet(address)
+    if demo:
+        _start_demo(address)
     from crowdveil.broker.server import Server
 
     Server(address=f"{host}:{port}", processes=processes).run()
@@ -45,9 +51,21 @@ def command(
 def _greet(address: str) -> None:
     from crowdveil.broker.first import first_operator
 
-    password = first_operator()
     typer.echo(f"workers answer at      {address}/app/")
     typer.echo(f"requesters ask at      {address}/console/")
     typer.echo(f"programs talk to       {address}/api/v1/")
-    if password:
+    if password := first_operator():
         typer.echo(f"the operator signs in as 'operator' with the one-time password {password}")
+
+
+def _start_demo(address: str) -> None:
+    """The demo's workers run in a process of their own: what they answer never enters this one."""
+    from crowdveil.broker.demo import demo_link, demo_study
+
+    study, new = demo_study()
+    typer.echo(f"the demo study is at   {address}/app/#/studies/{study}")
+    typer.echo(f"its requester signs in {address}/console/enter/{demo_link()}")
+    if new:
+        arguments = [sys.executable, "-m", "crowdveil.client.demo", address, study, str(_DEMO_WORKERS)]
+        crowd = subprocess.Popen(arguments)
+        atexit.register(crowd.terminate)

@@ -1,0 +1,62 @@
+"""The demonstration: a requester, and a study that is worth answering."""
+
+from __future__ import annotations
+
+from crowdveil.broker.identity.links import issue_link
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.studies import lifecycle
+from crowdveil.broker.studies.draft import Draft
+from crowdveil.broker.studies.models import Study
+
+_NAME = "Demo requester"
+_DRAFT = {
+    "title": "Going to work ill",
+    "purpose": "How many people work while they are ill, how it feels, and why they do it.",
+    "goal": "population",
+    "consent_text": (
+        "Your device randomises every answer before it leaves, skipped questions included. Nobody, this broker "
+        "included, can know what you answered. You can withdraw at any time and keep your pay."
+    ),
+    "protects_participation": True,
+    "minimum_n": 30,
+    "quota": 2000,
+    "budget_cents": 200_000,
+    "questions": [
+        {
+            "id": "worked_ill",
+            "text": "Did you work while you were ill during the last year?",
+            "domain": {"type": "choices", "options": ["no", "yes"]},
+        },
+        {
+            "id": "pressure",
+            "text": "How much pressure did you feel to work? (1: none, 5: very much)",
+            "domain": {"type": "scale", "low": "1", "high": "5", "step": "1"},
+            "show_if": {"question": "worked_ill", "any_of": ["yes"]},
+        },
+        {
+            "id": "reasons",
+            "text": "Why did you work while ill? Tick all that apply.",
+            "domain": {"type": "tick-all", "boxes": ["money", "deadline", "colleagues"]},
+            "show_if": {"question": "worked_ill", "any_of": ["yes"]},
+        },
+    ],
+    "levels": [
+        {"name": "low", "mechanism": "randomized-response", "epsilon": "1.3", "pay_cents": 40},
+        {"name": "medium", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": 30},
+        {"name": "high", "mechanism": "randomized-response", "epsilon": "0.5", "pay_cents": 20},
+    ],
+}
+
+
+def demo_study() -> tuple[str, bool]:
+    """The id of the open demo study, and whether it is new."""
+    owner, _ = Account.objects.get_or_create(name=_NAME, defaults={"role": "requester"})
+    study = Study.objects.filter(owner=owner, state="open").order_by("id").first()
+    if study is not None:
+        return study.id, False
+    return lifecycle.start(lifecycle.create(owner, Draft.model_validate(_DRAFT))).id, True
+
+
+def demo_link() -> str:
+    """What a link carries that signs in as the demo requester, once."""
+    return issue_link(Account.objects.get(name=_NAME), minutes=24 * 60)

@@ -1,0 +1,56 @@
+"""A small crowd for the demonstration: workers of the SDK, each with a home and a ledger of its own."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+from crowdveil.client.http import Broker
+from crowdveil.client.worker import Worker
+from crowdveil.entropy import SystemEntropy, below, uniforms
+
+_LEVELS = ("low", "medium", "medium", "high")
+
+
+def answers_of_somebody() -> dict[str, object]:
+    """Six in ten worked while ill; they felt some pressure, mostly because of a deadline. One in ten skips."""
+    chance = uniforms(SystemEntropy(), 6)
+    if chance[0] < 0.1:
+        return {}
+    if chance[1] < 0.4:
+        return {"worked_ill": "no"}
+    ticked = [box for box, p, share in zip(_BOXES, chance[2:5], (0.3, 0.6, 0.4), strict=True) if p < share]
+    return {"worked_ill": "yes", "pressure": 2 + int(chance[5] * 4), "reasons": ticked}
+
+
+_BOXES = ("money", "deadline", "colleagues")
+
+
+def answer_as_crowd(address: str, study: str, n_workers: int) -> None:
+    """Let `n_workers` new workers answer, one after the other."""
+    _wait_for(address)
+    with tempfile.TemporaryDirectory(prefix="crowdveil-demo-") as homes:
+        for number in range(n_workers):
+            level = _LEVELS[int(below(SystemEntropy(), 1, len(_LEVELS))[0])]
+            with Broker(address) as broker, Worker(broker, Path(homes) / str(number)) as worker:
+                worker.sign_up(default_level=level)
+                worker.answer(study, answers_of_somebody())
+
+
+def _wait_for(address: str, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if httpx.get(f"{address}/readyz", timeout=2).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    answer_as_crowd(sys.argv[1], sys.argv[2], int(sys.argv[3]))
