@@ -2,6 +2,7 @@
  * The only module that talks to the broker, and the only one that may call fetch: whoever wants to know what
  * leaves the device reads this file.
  */
+/** @import { Entry } from "./types.js" */
 
 const BASE = "/api/v1/";
 
@@ -47,10 +48,16 @@ async function answerOf(url, request) {
   }
 }
 
+/** A file of this app, refused by the browser unless its hash fits. @param {string} url @param {string} integrity */
+async function words(url, integrity) {
+  return (await answerOf(url, { integrity, credentials: "omit" })).json();
+}
+
 /** @param {string} text */
 const part = (text) => encodeURIComponent(text);
 
 export const api = {
+  words,
   about: () => call("GET", ""),
   studies: () => call("GET", "studies?limit=100"),
   /** @param {string} token */
@@ -74,7 +81,7 @@ export const api = {
   /** @param {string} token @param {string} id @param {string} level @param {string} sha256 */
   reserve: (token, id, level, sha256) =>
     call("PUT", `studies/${part(id)}/reservation`, { token, body: { level, study_sha256: sha256 } }),
-  /** @param {string} token @param {import("./outbox.js").Entry} entry */
+  /** @param {string} token @param {Entry} entry */
   submit: (token, entry) =>
     call("POST", `studies/${part(entry.study)}/submissions`, {
       token, body: entry.body, headers: { "Idempotency-Key": entry.idempotencyKey },

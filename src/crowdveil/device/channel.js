@@ -7,29 +7,12 @@ import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
 import { count, unfold } from "./forms.js";
 import { Refusal } from "./refusal.js";
+/** @import { Channel, Shape } from "./types.js" */
 
 export const FORMAT = "crowdveil-channel/1";
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
 const FIELDS = "bits,format,inputs,outputs,sampler";
-
-/** @typedef {string | null} Input  null is ∅, "no answer" */
-/** @typedef {string | null | (string | null)[]} Output */
-/** @typedef {{keep: bigint, lie: bigint}} Rotation */
-
-/**
- * A channel that passed every check.
- * @typedef {object} Channel
- * @property {Input[]} inputs
- * @property {Output[]} outputs
- * @property {32 | 64} bits
- * @property {Rotation | null} rotation  randomised response: `keep` on the diagonal, `lie` elsewhere
- * @property {bigint[][]} weights  the table; empty for a rotation, which needs none
- * @property {boolean} protectsParticipation  ∅ is an input like any other
- * @property {number} nLevels  inputs without ∅
- * @property {number} epsilon  computed from the integers, rounded up; Infinity means not protected
- * @property {string} sha256
- */
 
 /** Read the wire form; anything tampered with, not normalised or not understood is refused. @param {any} data @returns {Channel} */
 export function readChannel(data) {
@@ -134,7 +117,7 @@ function readTable({ inputs, outputs, bits, weights: spelled, kind }) {
   return { rotation: null, weights };
 }
 
-/** @param {any} kind @param {import("./forms.js").Shape} shape */
+/** @param {any} kind @param {Shape} shape */
 function unfoldExactly(kind, shape) {
   if (kind === null || typeof kind !== "object" || Object.keys(kind).length !== 4) throw new Refusal("channel.kind", { got: "" });
   return unfold(kind, shape);

@@ -2,13 +2,7 @@
  * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
  */
 import { Refusal } from "./refusal.js";
-
-/**
- * @typedef {object} Shape
- * @property {number} inputs
- * @property {number} outputs
- * @property {number} bits
- */
+/** @import { Shape } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {

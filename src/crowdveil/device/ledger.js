@@ -8,36 +8,23 @@
 import { sha256Of } from "./canonical.js";
 import { add, nanoDown, rhoMax } from "./nano.js";
 import { Refusal } from "./refusal.js";
+/** @import { Charge, Line } from "./types.js" */
 
 export const FORMAT = "crowdveil-ledger/1";
 
 /** One final δ for everything together. */
 export const DELTA = 1e-6;
 
-/** @typedef {{epsilon: number, rho: number}} Charge  nano-units */
-
-/**
- * @typedef {object} Line
- * @property {string} key  the study, or what else was charged; the same key is charged once
- * @property {"study" | "unprotected" | "carried-over"} kind
- * @property {string} name  what the worker is shown
- * @property {string} level
- * @property {number} reports
- * @property {number} epsilon  nano-units; 0 where unprotected: listed, never summed
- * @property {number} rho
- * @property {string} day
- */
-
 /** Both ceilings that a cap on ε means. @param {number} epsilonNano @returns {Charge} */
 export function capOf(epsilonNano) {
   return { epsilon: epsilonNano, rho: nanoDown(rhoMax(epsilonNano / 1e9, DELTA)) };
 }
 
-/** @param {Iterable<Line>} lines @returns {Charge} */
-export function spent(lines) {
-  let epsilon = 0, rho = 0;
-  for (const line of lines) [epsilon, rho] = [add(epsilon, line.epsilon), add(rho, line.rho)];
-  return { epsilon, rho };
+/** What was spent since a day; without one, ever. @param {Iterable<Line>} lines @param {string} [since] @returns {Charge} */
+export function spent(lines, since = "") {
+  let total = { epsilon: 0, rho: 0 };
+  for (const line of lines) if (line.day >= since) total = sum(total, line);
+  return total;
 }
 
 /** The either-or rule: one of the two sums suffices. @param {Charge} sum @param {Charge} cap */
@@ -57,12 +44,12 @@ export function sum(a, b) {
 
 /**
  * Whether this line may be added; refuses with the numbers, or returns it. A key charged before costs nothing more.
- * @param {Map<string, Line>} lines @param {Line} line @param {Charge} cap @returns {Line}
+ * @param {Map<string, Line>} lines @param {Line} line @param {Charge} cap @param {string} [since] @returns {Line}
  */
-export function charge(lines, line, cap) {
+export function charge(lines, line, cap, since = "") {
   const before = lines.get(line.key);
   if (before) return before;
-  const already = spent(lines.values());
+  const already = spent(lines.values(), since);
   const free = line.epsilon === 0 && line.rho === 0;
   if (free || within(sum(already, line), cap)) return line;
   const rest = left(already, cap);

@@ -7,37 +7,24 @@ import { charge } from "./ledger.js";
 import { draw, systemBytes } from "./sampler.js";
 import { cellsOf, chargeOf } from "./study.js";
 import { Refusal } from "./refusal.js";
-
-/**
- * @typedef {object} Entry
- * @property {string} study
- * @property {string} title
- * @property {string} level
- * @property {"drawn" | "sent" | "refused" | "withdrawn"} state
- * @property {any} body  exactly what is sent
- * @property {string} idempotencyKey
- * @property {string} withdrawalKey  its hash is sent; only this device can take the reports back
- * @property {Record<string, string>} answers  what was answered; never sent, and can be forgotten
- * @property {any} receipt
- * @property {string} day
- */
+/** @import { ByteSource, Cell, Charge, Entry, Level, Line, Store, Study } from "./types.js" */
 
 /**
  * Charge, draw and store; or return what was drawn before.
- * @param {import("./store.js").Store} store
- * @param {import("./study.js").Study} study
- * @param {import("./study.js").Level} level
+ * @param {Store} store
+ * @param {Study} study
+ * @param {Level} level
  * @param {Map<string, string>} answers
- * @param {{cap: import("./ledger.js").Charge, day: string, source?: import("./sampler.js").ByteSource}} setting
+ * @param {{cap: Charge, day: string, since?: string, source?: ByteSource}} setting
  * @returns {Promise<Entry>}
  */
-export function commit(store, study, level, answers, { cap, day, source = systemBytes }) {
+export function commit(store, study, level, answers, { cap, day, since, source = systemBytes }) {
   const cells = cellsOf(study, level, answers);
   if (cells.length === 0) throw new Refusal("study.nothing");
   return store.update((rows) => {
     const drawn = rows.outbox.get(study.id);
     if (drawn) return { result: drawn };
-    const line = charge(rows.ledger, lineOf(study, level, cells, day), cap);
+    const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since);
     const entry = drawEntry(study, level, answers, cells, day, source);
     return {
       result: entry,
@@ -50,7 +37,7 @@ export function commit(store, study, level, answers, { cap, day, source = system
   });
 }
 
-/** What answering would add to the ledger. @param {import("./study.js").Study} study @param {import("./study.js").Level} level @param {import("./study.js").Cell[]} cells @param {string} day @returns {import("./ledger.js").Line} */
+/** What answering would add to the ledger. @param {Study} study @param {Level} level @param {Cell[]} cells @param {string} day @returns {Line} */
 function lineOf(study, level, cells, day) {
   const cost = level.protected ? chargeOf(cells.map((cell) => cell.channel), study) : { epsilon: 0, rho: 0 };
   return {
@@ -60,8 +47,8 @@ function lineOf(study, level, cells, day) {
 }
 
 /**
- * @param {import("./study.js").Study} study @param {import("./study.js").Level} level @param {Map<string, string>} answers
- * @param {import("./study.js").Cell[]} cells @param {string} day @param {import("./sampler.js").ByteSource} source @returns {Entry}
+ * @param {Study} study @param {Level} level @param {Map<string, string>} answers
+ * @param {Cell[]} cells @param {string} day @param {ByteSource} source @returns {Entry}
  */
 function drawEntry(study, level, answers, cells, day, source) {
   const withdrawal = systemBytes.take(32);
@@ -82,13 +69,13 @@ function drawEntry(study, level, answers, cells, day, source) {
 
 /**
  * Send what waits. Only an answer of the broker changes the state; without one (offline) everything stays as it is.
- * @param {import("./store.js").Store} store
+ * @param {Store} store
  * @param {(entry: Entry) => Promise<{receipt: any} | {refused: string}>} send
  * @returns {Promise<Entry[]>} what got an answer now
  */
 export async function flush(store, send) {
   const waiting = await store.update(({ outbox }) => ({
-    result: [...outbox.values()].filter((entry) => entry.state === "drawn"),
+    result: [...outbox.values()].filter((entry) => entry.state === "waiting"),
   }));
   const answered = /** @type {Entry[]} */ ([]);
   for (const entry of waiting) {
@@ -100,7 +87,7 @@ export async function flush(store, send) {
   return answered;
 }
 
-/** @param {import("./store.js").Store} store @param {string} study @param {Partial<Entry>} changed @returns {Promise<Entry>} */
+/** @param {Store} store @param {string} study @param {Partial<Entry>} changed @returns {Promise<Entry>} */
 export function setEntry(store, study, changed) {
   return store.update(({ outbox }) => {
     const entry = { ...outbox.get(study), ...changed };

@@ -3,11 +3,10 @@
  * Byte for byte the same as `crowdveil.sampler` in Python. This is the only place where an answer becomes a report.
  */
 import { Refusal } from "./refusal.js";
+/** @import { ByteSource, Channel, Thresholds } from "./types.js" */
 
 /** The browser gives at most this many bytes at once. */
 const MOST_AT_ONCE = 65536;
-
-/** @typedef {{take: (nBytes: number) => Uint8Array}} ByteSource */
 
 /** The operating system's generator: the only source for reports that are really sent. @type {ByteSource} */
 export const systemBytes = {
@@ -22,7 +21,7 @@ export const systemBytes = {
 
 /**
  * One report code for each answer code (∅ = −1), consuming one little-endian word of `channel.bits` bits each.
- * @param {import("./channel.js").Channel} channel
+ * @param {Channel} channel
  * @param {number[]} answers
  * @param {ByteSource} [source]
  * @returns {number[]}
@@ -42,7 +41,7 @@ export function draw(channel, answers, source = systemBytes) {
   });
 }
 
-/** The row of an answer: ∅ stands last where participation is protected and is refused elsewhere. @param {import("./channel.js").Channel} channel @param {number} answer */
+/** The row of an answer: ∅ stands last where participation is protected and is refused elsewhere. @param {Channel} channel @param {number} answer */
 function inputCode(channel, answer) {
   const isLevel = Number.isInteger(answer) && answer >= 0 && answer < channel.nLevels;
   if (isLevel) return answer;
@@ -50,12 +49,10 @@ function inputCode(channel, answer) {
   throw new Refusal("answer.code", { got: answer, levels: channel.nLevels });
 }
 
-/** @typedef {{high: Float64Array, low: Float64Array}} Thresholds  upper and lower 32 bits; 2^64 has high = 2^32 */
-
 /**
  * Randomised response has one row of thresholds for all inputs: keep, keep + lie, keep + 2·lie, …
  * A table has, for each input, the prefix sums of its row.
- * @param {import("./channel.js").Channel} channel
+ * @param {Channel} channel
  * @returns {(input: number) => Thresholds}
  */
 function thresholds(channel) {

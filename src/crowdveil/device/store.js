@@ -4,11 +4,7 @@
  * Every change is one transaction: the rows are read, a decision is made without waiting for anything, and its
  * writes are made, all or none, also against another tab.
  */
-
-/** @typedef {"ledger" | "outbox" | "settings" | "drafts"} Table */
-/** @typedef {Record<Table, Map<string, any>>} Rows */
-/** @typedef {{table: Table, key: string, value?: any}} Write  without a value the row is removed */
-/** @typedef {{update: <T>(decide: (rows: Rows) => {result: T, writes?: Write[]}) => Promise<T>, clear: () => Promise<void>}} Store */
+/** @import { Decide, Rows, Store, Table } from "./types.js" */
 
 /** @type {Table[]} */
 const TABLES = ["ledger", "outbox", "settings", "drafts"];
@@ -46,7 +42,7 @@ export function memoryStore() {
   };
 }
 
-/** @template T @param {IDBDatabase} database @param {(rows: Rows) => {result: T, writes?: Write[]}} decide @returns {Promise<T>} */
+/** @template T @param {IDBDatabase} database @param {Decide<T>} decide @returns {Promise<T>} */
 async function change(database, decide) {
   // Strict: the draw is on the disk before it is shown, so a crash cannot lead to a second draw.
   const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });

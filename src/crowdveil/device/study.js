@@ -6,45 +6,12 @@ import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal } from "./refusal.js";
+/** @import { Cell, Channel, Charge, Level, LogEntry, Question, Study } from "./types.js" */
 
 export const FORMAT = "crowdveil-study/1";
 const LEVELS = ["none", "low", "medium", "high"];
 // ρ is a bound found by a search in floating point; both sides may stop a little apart.
 const RHO_TOLERANCE = 1.001;
-
-/** @typedef {import("./channel.js").Channel} Channel */
-/** @typedef {import("./ledger.js").Charge} Charge */
-
-/**
- * @typedef {object} Question
- * @property {string} id
- * @property {string} text
- * @property {any} domain
- * @property {{question: string, any_of: string[]} | null} show_if
- */
-
-/**
- * @typedef {object} Level
- * @property {string} name
- * @property {boolean} protected
- * @property {number} pay  in cents
- * @property {Charge} charge  the most it can cost
- * @property {Map<string, Channel>} channels  by question
- */
-
-/**
- * @typedef {object} Study  one that passed every check
- * @property {string} id
- * @property {string} sha256
- * @property {any} definition
- * @property {Question[]} questions
- * @property {Level[]} levels
- * @property {boolean} protectsParticipation
- * @property {number | null} maxAnswers
- */
-
-/** @typedef {{index: number, study: string, sha256: string, day: string, previous: string, entry: string}} LogEntry */
-/** @typedef {{question: string, channel: Channel, answer: number}} Cell */
 
 /**
  * Check everything that can be checked; refuse to answer otherwise.

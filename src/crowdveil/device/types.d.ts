@@ -1,0 +1,122 @@
+// The shapes that the device's modules hand to each other. Read by the type checker only; the browser never loads it.
+
+// the channel
+/** null is ∅, "no answer" */
+export type Input = string | null;
+export type Output = string | null | (string | null)[];
+/** Randomised response: `keep` on the diagonal, `lie` elsewhere. */
+export type Rotation = { keep: bigint; lie: bigint };
+
+/** A channel that passed every check. */
+export type Channel = {
+  inputs: Input[];
+  outputs: Output[];
+  bits: 32 | 64;
+  rotation: Rotation | null;
+  /** The table; empty for a rotation, which needs none. */
+  weights: bigint[][];
+  /** ∅ is an input like any other. */
+  protectsParticipation: boolean;
+  /** Inputs without ∅. */
+  nLevels: number;
+  /** Computed from the integers, rounded up; Infinity means not protected. */
+  epsilon: number;
+  sha256: string;
+};
+
+export type Shape = { inputs: number; outputs: number; bits: number };
+export type ByteSource = { take: (nBytes: number) => Uint8Array };
+/** Upper and lower 32 bits; 2^64 has high = 2^32. */
+export type Thresholds = { high: Float64Array; low: Float64Array };
+
+// the ledger
+/** In nano-units. */
+export type Charge = { epsilon: number; rho: number };
+
+export type Line = {
+  /** The study, or what else was charged; the same key is charged once. */
+  key: string;
+  kind: "study" | "unprotected" | "carried-over";
+  /** What the worker is shown. */
+  name: string;
+  level: string;
+  reports: number;
+  /** In nano-units; 0 where unprotected: listed, never summed. */
+  epsilon: number;
+  rho: number;
+  day: string;
+};
+
+// the study
+export type Question = {
+  id: string;
+  text: string;
+  domain: any;
+  show_if: { question: string; any_of: string[] } | null;
+};
+
+export type Level = {
+  name: string;
+  protected: boolean;
+  /** In cents. */
+  pay: number;
+  /** The most it can cost. */
+  charge: Charge;
+  /** By question. */
+  channels: Map<string, Channel>;
+};
+
+/** A study that passed every check. */
+export type Study = {
+  id: string;
+  sha256: string;
+  definition: any;
+  questions: Question[];
+  levels: Level[];
+  protectsParticipation: boolean;
+  maxAnswers: number | null;
+};
+
+export type LogEntry = { index: number; study: string; sha256: string; day: string; previous: string; entry: string };
+export type Cell = { question: string; channel: Channel; answer: number };
+
+// the outbox
+export type Entry = {
+  study: string;
+  title: string;
+  level: string;
+  /** waiting: the worker said "send" */
+  state: "drawn" | "waiting" | "sent" | "refused" | "withdrawn";
+  /** Exactly what is sent. */
+  body: any;
+  idempotencyKey: string;
+  /** Its hash is sent; only this device can take the reports back. */
+  withdrawalKey: string;
+  /** What was answered; never sent, and can be forgotten. */
+  answers: Record<string, string>;
+  receipt: any;
+  day: string;
+};
+
+// the store
+export type Table = "ledger" | "outbox" | "settings" | "drafts";
+export type Rows = Record<Table, Map<string, any>>;
+/** Without a value the row is removed. */
+export type Write = { table: Table; key: string; value?: any };
+export type Decide<T> = (rows: Rows) => { result: T; writes?: Write[] };
+export type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
+
+// the worker and the pages
+export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string };
+export type Draft = { level: string; expires: string; answers: Record<string, string> };
+export type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
+export type Budget = { cap: Charge; used: Charge; left: Charge; share: number };
+export type Child = Node | string | number | null | undefined | false;
+export type Context = {
+  store: Store;
+  state: State;
+  again: () => Promise<void>;
+  act: (work: () => Promise<unknown>) => Promise<void>;
+  say: (text: string) => void;
+  release: { name: string; signed: boolean };
+};
