@@ -6,7 +6,7 @@ import { readChannel } from "../../src/crowdveil/device/channel.js";
 import { Refusal } from "../../src/crowdveil/device/refusal.js";
 import { capOf, carryOver, charge, exportLedger, importLedger, merge, spent } from "../../src/crowdveil/device/ledger.js";
 import { nanoDown, nanoUp, rhoMax } from "../../src/crowdveil/device/nano.js";
-import { commit, flush } from "../../src/crowdveil/device/outbox.js";
+import { commit, flush, setEntry } from "../../src/crowdveil/device/outbox.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
 import { memoryStore } from "../../src/crowdveil/device/store.js";
 import { readStudy, symbols, visible } from "../../src/crowdveil/device/study.js";
@@ -51,10 +51,12 @@ const checks = {
     const store = memoryStore(), sent = [];
     const read = readStudy(study, study.log, study.definition.id);
     await commit(store, read, read.levels[0], new Map([["smoked", "yes"]]), { cap, day: "2026-11-15" });
+    const unreleased = await flush(store, async () => { throw new Error("the worker has not said send"); });
+    await setEntry(store, read.id, { state: "waiting" });
     const offline = await outcomeOf(() => flush(store, async (entry) => { sent.push(entry); throw new Refusal("offline"); }));
     const online = await flush(store, async (entry) => { sent.push(entry); return { receipt: { receipt: "r1" } }; });
     const after = await flush(store, async () => { throw new Error("nothing waits"); });
-    return { sent, offline, online, after };
+    return { sent, offline, online, after, unreleased };
   },
   move: (lines) => {
     const text = exportLedger(lines, { token: "t" });

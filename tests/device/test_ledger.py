@@ -144,6 +144,7 @@ def test_an_answer_outside_the_domain_is_refused_and_nothing_is_stored() -> None
 
 def test_offline_keeps_the_draw_and_sends_the_same_later() -> None:
     done = run("flush", {"study": studies.served(studies.definition()), "cap": {"epsilon": 10**10, "rho": 0}})
+    assert done["unreleased"] == []
     assert done["sent"][0] == done["sent"][1]
     assert done["offline"]["refused"] == "offline"
     assert (done["online"][0]["state"], done["online"][0]["receipt"], done["after"]) == ("sent", {"receipt": "r1"}, [])

@@ -44,7 +44,8 @@ def channels() -> Iterator[tuple[str, str, Channel]]:
         if kind.research_only:
             continue
         for domain_name, domain in DOMAINS.items():
-            for epsilon, protect in ((0.5, False), (1.0, True), (4.0, False)):
+            settings = ((1.0, True),) if domain.size > 64 else ((0.5, False), (1.0, True), (4.0, False))
+            for epsilon, protect in settings:
                 try:
                     built = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(domain)  # type: ignore[attr-defined]
                 except UnservableError:

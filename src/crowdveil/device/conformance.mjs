@@ -1,6 +1,6 @@
 /**
  * The device's sampler as a filter, for audits: reads {channel, answers, bytes (hexadecimal)} or a list of those as
- * JSON and prints {reports} or {refused} for each.
+ * JSON and prints {reports, epsilon, sha256} or {refused} for each; with "rho": true also ρ, which takes a search.
  *
  *     node conformance.mjs < vectors.json
  */
@@ -13,11 +13,12 @@ const given = JSON.parse(readFileSync(0, "utf8"));
 const results = Array.isArray(given) ? given.map(run) : run(given);
 process.stdout.write(`${JSON.stringify(results)}\n`);
 
-function run({ channel: wire, answers = [], bytes = "" }) {
+function run({ channel: wire, answers = [], bytes = "", rho: wanted = false }) {
   try {
     const channel = readChannel(wire);
     const reports = draw(channel, answers, fixedBytes(bytes));
-    return { reports, epsilon: number(channel.epsilon), rho: number(rho(channel)), sha256: channel.sha256 };
+    const losses = { epsilon: number(channel.epsilon), ...(wanted && { rho: number(rho(channel)) }) };
+    return { reports, ...losses, sha256: channel.sha256 };
   } catch (error) {
     if (error instanceof Refusal) return { refused: error.key };
     throw error;
