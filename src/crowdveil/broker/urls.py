@@ -6,6 +6,7 @@ from django.urls import path
 
 from crowdveil.broker.api.app import api
 from crowdveil.broker.operations import health, metrics
+from crowdveil.broker.worker_app import files as worker_app
 
 handler404 = "crowdveil.broker.api.problems.not_found"
 handler500 = "crowdveil.broker.api.problems.failed"
@@ -16,4 +17,6 @@ urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.page),
+    path("app/", worker_app.serve),
+    path("app/<path:name>", worker_app.serve),
 ]

@@ -1,0 +1,1 @@
+"""The worker's web app: the static files of `crowdveil.device`, byte-identical for everybody."""
