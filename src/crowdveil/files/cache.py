@@ -59,15 +59,11 @@ def _seal(path: Path, domain: Domain | None) -> str:
 
 
 def _keep(place: Path, seal: str, reports: Reports) -> None:
-    columns: dict[str, NDArray[Any]] = {
-        "worker": reports.worker,
-        "question": reports.question,
-        "report": reports.report,
-    }
+    names = ["worker", "question", "report"]
     if len(reports.channels) > 1:
-        columns["channel"] = reports.channel
+        names.append("channel")
     if reports.number is not None:
-        columns["number"] = reports.number
+        names.append("number")
     channels = json.dumps(channels_json(reports.channels, reports.domain))
     metadata = {
         b"seal": seal.encode(),
@@ -75,7 +71,7 @@ def _keep(place: Path, seal: str, reports: Reports) -> None:
         b"workers": _packed(reports.workers),
         b"questions": _packed(reports.questions),
     }
-    table = pa.table(columns).replace_schema_metadata(metadata)
+    table = pa.table({name: getattr(reports, name) for name in names}).replace_schema_metadata(metadata)
     temporary = place.with_suffix(".tmp")
     with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

@@ -63,7 +63,7 @@ def write_start(path: str | Path, estimate: Estimate) -> None:
     """What a later fit can start from; arrays and texts only, so that reading it back runs nobody's code."""
     workers = np.array(id_texts(estimate.skills.workers) if estimate.skills else [], dtype=str)
     head = {"format": FORMAT, "method": estimate.method, "domain": domain_json(estimate.domain)}
-    arrays = {_KEPT + name: np.asarray(value) for name, value in estimate.parameters.items()}
+    arrays: dict[str, Any] = {_KEPT + name: np.asarray(value) for name, value in estimate.parameters.items()}
     with Path(path).open("wb") as stream:
         np.savez(stream, head=np.array(json.dumps(head)), workers=workers, **arrays)
 

@@ -150,8 +150,8 @@ class DawidSkene(IterativeMethod):
     name: ClassVar[str] = "dawid-skene"
     summary: ClassVar[str] = "each worker's confusion and the truths together, by EM through the channel"
 
-    max_iter: int = 200
-    tol: float = 1e-7
+    max_iter: int = 500
+    tol: float = 1e-8
     smoothing: float = 0.3
     trust: float = 0.1
     class_smoothing: float = 1.0
@@ -160,13 +160,13 @@ class DawidSkene(IterativeMethod):
     history: Mapping[Hashable, Array] = field(default_factory=dict)
 
     def model(self, context: Context) -> DawidSkeneModel:
-        emission = emission_of(table_channels(context.channels), context.domain.size)
-        n_entries = context.n_workers * emission.n_answers * emission.n_options
-        if n_entries > MAX_ENTRIES:
+        n_options = context.domain.size
+        if context.n_workers * n_options**2 > MAX_ENTRIES:
             raise InputError(
-                f"a confusion for each of {context.n_workers} workers and {emission.n_options} options is too large",
+                f"a confusion for each of {context.n_workers} workers and {n_options} options is too large",
                 fix="use one-coin or majority",
             )
+        emission = emission_of(table_channels(context.channels), n_options)
         prior, class_prior = self._priors(context, emission)
         return DawidSkeneModel(
             context=context, emission=emission, precision=self.precision, prior=prior, class_prior=class_prior
@@ -186,7 +186,8 @@ class DawidSkene(IterativeMethod):
         model = self.model(context_of(reports, self._start(reports, start)))
         if self.history:
             model = replace(model, history=self._counts(reports, model))
-        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
+        # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
+        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
         confusion, classes = _confusion_of(done.parameters, reports.domain.size)
         return finished(
             self,

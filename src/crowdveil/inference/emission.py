@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
+from crowdveil.errors import InputError
 from crowdveil.inference.layout import Layout
 
 Array = NDArray[Any]
 TINY = 1e-300
+MAX_OPTIONS = 2048
 _CHUNK = 1 << 15
 
 
@@ -98,6 +100,10 @@ def _through(table: Array, confusion: Array, layout: Layout) -> Array:
 
 def emission_of(channels: tuple[Channel, ...], n_options: int) -> Emission:
     """Put the channels side by side; a channel that does not take ∅ in never yields its outputs from it."""
+    if n_options > MAX_OPTIONS:
+        raise InputError(
+            f"this method takes at most {MAX_OPTIONS} options; got {n_options}", fix="use majority or mean"
+        )
     n_answers = n_options + any(channel.protects_participation for channel in channels)
     parts = []
     for channel in channels:

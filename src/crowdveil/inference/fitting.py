@@ -21,11 +21,16 @@ Array = NDArray[Any]
 
 
 def fit_model(
-    method: IterativeMethod, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None
+    method: IterativeMethod,
+    model: Model,
+    reports: Reports,
+    gold: NDArray[np.int32] | None = None,
+    *,
+    leap: bool = False,
 ) -> tuple[Run, Columns]:
-    """Iterate the model where the method's engine keeps the blocks."""
+    """Iterate the model where the method's engine keeps the blocks; `leap` accelerates even if the method does not."""
     session = method.engine.open(model, reports, gold)
-    done = run(model, session, max_iter=method.max_iter, tol=method.tol, accelerate=method.accelerate)
+    done = run(model, session, max_iter=method.max_iter, tol=method.tol, accelerate=method.accelerate or leap)
     return done, session.finish(done.parameters)
 
 

@@ -66,7 +66,8 @@ def softmax(total: Array, log_classes: Array, gold: Array, answered: Array) -> t
         piece, best = total[part], np.empty(len(total[part]), dtype=total.dtype)
         shift(piece, log_classes, gold[part], best)
         np.exp(piece, out=piece)
-        mass = normalise(piece, answered[part], classes)
+        mass = np.empty_like(best)
+        normalise(piece, answered[part], classes, mass)
         objective += float((best[answered[part]] + np.log(mass[answered[part]])).sum(dtype=np.float64))
     return objective, classes
 
@@ -136,11 +137,10 @@ def _shift(n_options: int) -> Callable[..., None]:
 
 
 @cache
-def _normalise(n_options: int) -> Callable[..., Array]:
+def _normalise(n_options: int) -> Callable[..., None]:
     @njit(nogil=True, cache=True, boundscheck=False)
-    def normalise(total: Array, answered: Array, classes: Array) -> Array:
+    def normalise(total: Array, answered: Array, classes: Array, masses: Array) -> None:
         width = n_options if n_options > 0 else total.shape[1]
-        masses = np.empty(len(total), dtype=total.dtype)
         for code in range(len(total)):
             mass = total[code, 0]
             for option in range(1, width):
@@ -151,6 +151,5 @@ def _normalise(n_options: int) -> Callable[..., Array]:
             for option in range(width):
                 total[code, option] *= share
                 classes[option] += total[code, option] * counted
-        return masses
 
     return normalise  # type: ignore[no-any-return]

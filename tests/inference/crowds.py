@@ -1,0 +1,56 @@
+"""Small crowds for the tests of inference: known truths, workers of known skill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil.entropy import entropy_from
+from crowdveil.mechanisms import mechanism
+
+
+def choice_crowd(
+    seed: int,
+    *,
+    n_workers: int = 40,
+    n_questions: int = 200,
+    n_options: int = 3,
+    per_question: int = 8,
+    skill: tuple[float, float] = (0.5, 0.95),
+) -> tuple[Answers, NDArray[Any]]:
+    """Workers who are right with their own probability, and otherwise choose any other option."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_options, n_questions)
+    right = rng.uniform(*skill, n_workers)
+    worker = np.concatenate([rng.choice(n_workers, per_question, replace=False) for _ in range(n_questions)])
+    question = np.repeat(np.arange(n_questions), per_question)
+    wrong = (truth[question] + rng.integers(1, max(n_options, 2), len(worker))) % n_options
+    answer = np.where(rng.random(len(worker)) < right[worker], truth[question], wrong)
+    domain = Choices(tuple(f"option {code}" for code in range(n_options)))
+    return Answers(worker, question, answer, np.arange(n_workers), np.arange(n_questions), domain), truth
+
+
+def number_crowd(
+    seed: int,
+    *,
+    n_workers: int = 60,
+    n_questions: int = 150,
+    per_question: int = 12,
+    spread: tuple[float, float] = (0.5, 2),
+) -> tuple[Answers, NDArray[Any]]:
+    """Workers whose errors are normal with their own spread, on the levels 0 to 20."""
+    rng = np.random.default_rng(seed)
+    truth = rng.uniform(6, 14, n_questions)
+    sigma = rng.uniform(*spread, n_workers)
+    worker = np.concatenate([rng.choice(n_workers, per_question, replace=False) for _ in range(n_questions)])
+    question = np.repeat(np.arange(n_questions), per_question)
+    answer = np.clip(np.rint(rng.normal(truth[question], sigma[worker])), 0, 20).astype(np.int32)
+    return Answers(worker, question, answer, np.arange(n_workers), np.arange(n_questions), Scale(0, 20)), truth
+
+
+def protected(answers: Answers, epsilon: float, seed: int, **parameters: Any) -> Reports:
+    """The answers through randomised response."""
+    return mechanism("randomized-response", epsilon=epsilon, **parameters).randomize(answers, entropy_from(seed))

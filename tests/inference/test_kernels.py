@@ -1,0 +1,91 @@
+"""The compiled loops do what the plain ones do, to the last digit that rounding leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.inference import kernels, layout, plain
+from crowdveil.inference.model import Block
+
+
+def block_of(rng: np.random.Generator, n_rows: int, n_questions: int, n_workers: int, n_symbols: int) -> Block:
+    question = np.sort(rng.integers(0, n_questions, n_rows)).astype(np.int32)
+    return Block(
+        question,
+        rng.integers(0, n_workers, n_rows).astype(np.int32),
+        rng.integers(0, n_symbols, n_rows).astype(np.int32),
+        np.zeros(n_rows, dtype=np.int16),
+        n_questions,
+    )
+
+
+@pytest.mark.parametrize("n_options", [1, 2, 4, 15])
+@pytest.mark.parametrize("n_rows", [0, 1, 3000])
+@pytest.mark.parametrize("n_workers", [7, 9000])
+def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: int) -> None:
+    rng = np.random.default_rng(n_options + n_rows)
+    block = block_of(rng, n_rows, 50, n_workers, n_options)
+    made = layout.layout_of(block, block.report, n_options, n_workers, n_options)
+    table = rng.normal(size=(made.n_cells, n_options))
+    sums = np.zeros((2, 50, n_options))
+    counts = np.zeros((2, made.n_cells, n_options))
+    for index, module in enumerate((kernels, plain)):
+        module.sweep_logs(made, table, sums[index])
+        module.sweep_counts(made, sums[index], counts[index])
+    np.testing.assert_allclose(sums[0], sums[1], atol=1e-12)
+    np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
+    assert sums[0].sum() == pytest.approx(table[_cells(made, block, n_options)].sum())
+
+
+def _cells(made: layout.Layout, block: Block, n_symbols: int) -> np.ndarray:
+    cell = block.worker.astype(np.int64) * n_symbols + block.report
+    return cell if made.cells is None else np.searchsorted(made.cells, cell)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 20), st.integers(1, 14), st.booleans())
+def test_softmax_equals_its_plain_twin(seed: int, n_questions: int, n_options: int, with_gold: bool) -> None:
+    rng = np.random.default_rng(seed)
+    totals = np.repeat(rng.normal(scale=50, size=(1, n_questions, n_options)), 2, axis=0)
+    classes = np.log(rng.dirichlet(np.ones(n_options)) + 1e-9)
+    gold = rng.integers(-1, n_options, n_questions).astype(np.int32) if with_gold else np.empty(0, np.int32)
+    answered = rng.random(n_questions) < 0.8
+    results = [
+        module.softmax(total, classes, gold, answered) for module, total in zip((kernels, plain), totals, strict=True)
+    ]
+    np.testing.assert_allclose(totals[0], totals[1], atol=1e-12)
+    np.testing.assert_allclose(totals[0].sum(axis=1), 1)
+    assert results[0][0] == pytest.approx(results[1][0])
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-9)
+    assert results[0][1].sum() == pytest.approx(answered.sum())
+
+
+@given(st.integers(0, 2**32), st.integers(0, 60))
+def test_rows_are_sorted_by_question_and_nothing_is_lost(seed: int, n_rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    question = rng.integers(0, 10, n_rows).astype(np.int32)
+    low, high = sorted(rng.integers(0, 11, 2).tolist())
+    inside = question[(question >= low) & (question < high)]
+    counts = np.bincount(inside - low, minlength=high - low)
+    for module in (kernels, plain):
+        rows = np.empty(len(inside), dtype=np.int32)
+        module.sort_rows(question, low, high, np.cumsum(counts) - counts, rows)
+        assert question[rows].tolist() == sorted(inside.tolist())
+        assert len(set(rows.tolist())) == len(rows)
+
+
+def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout.kernels.cache_clear()
+    monkeypatch.setattr(layout, "import_module", _without_numba)
+    try:
+        assert layout.kernels() is plain
+    finally:
+        layout.kernels.cache_clear()
+
+
+def _without_numba(name: str) -> object:
+    if name.endswith("kernels"):
+        raise ImportError("numba")
+    return plain
