@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
@@ -61,7 +62,7 @@ class DiscreteGaussian(ChannelMechanism):
         """σ counted in steps of the scale."""
         if self.epsilon is None:
             assert self.sigma is not None
-            return self.sigma / float(scale.step)
+            return float(Fraction(str(self.sigma)) / Fraction(scale.step))
         return _smallest_sigma(scale.size, self.epsilon * BELOW)
 
     def _clamped(self, scale: Scale, sigma: float) -> Channel:
