@@ -3,7 +3,7 @@
 from crowdveil.accounting.composition import RULES, Cost, Release, releases, totals
 from crowdveil.accounting.conversion import DEFAULT_DELTA, delta_from_rho, epsilon_from_rho, rho_max
 from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, Unprotected
+from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, TwoLayerLaw, Unprotected
 from crowdveil.accounting.ledger import Budget, Ledger, Loss
 from crowdveil.accounting.nano import nano_down, nano_up
 from crowdveil.accounting.spend import Spend, cells_at_stake
@@ -29,6 +29,7 @@ __all__ = [
     "Spend",
     "SqliteStorage",
     "Storage",
+    "TwoLayerLaw",
     "Unprotected",
     "cells_at_stake",
     "delta_from_rho",

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, epsilon_at_order, epsilon_from_rho
 from crowdveil.accounting.gaussian import gaussian_epsilon
@@ -57,10 +60,10 @@ def basic(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
     n_gaussian = sum(part.times for part in parts if isinstance(part.law, GaussianLaw))
     share = check_delta(delta) / n_gaussian if n_gaussian else 0.0
     costs = [
-        part.times * (gaussian_epsilon(part.law.mu, share) if isinstance(part.law, GaussianLaw) else part.law.epsilon)
+        (part.times, gaussian_epsilon(part.law.mu, share) if isinstance(part.law, GaussianLaw) else part.law.epsilon)
         for part in parts
     ]
-    return Cost(_up(math.fsum(costs)), delta if n_gaussian else 0.0)
+    return Cost(_sum_up(costs), delta if n_gaussian else 0.0)
 
 
 def zcdp(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
@@ -74,11 +77,16 @@ def renyi(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
     check_delta(delta)
     total = np.zeros(len(ORDERS))
     for part in parts:
-        total += part.times * part.law.renyi(ORDERS)
+        total += part.times * _divergences(part.law)
     if not parts or total[0] == math.inf:
         return Cost(math.inf if parts else 0.0, delta)
     at_orders = (epsilon_at_order(float(a), float(d), delta) for a, d in zip(ORDERS, total, strict=True))
     return Cost(_up(max(0.0, min(at_orders))), delta)
+
+
+@lru_cache(maxsize=256)
+def _divergences(law: Law) -> NDArray[np.float64]:
+    return law.renyi(ORDERS)
 
 
 def pld(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
@@ -103,6 +111,16 @@ def _interval(parts: Sequence[Release], mu: float) -> float:
     return max(min(_FINEST, min(part.law.epsilon for part in parts) / 20), width / _COARSEST_POINTS)
 
 
+def _sum_up(costs: Iterable[tuple[int, float]]) -> float:
+    """Σ times·ε in fractions, rounded up: ten times ε = 1 is 10 and not a hair more."""
+    listed = list(costs)
+    if any(math.isinf(epsilon) for _, epsilon in listed):
+        return math.inf
+    exact = sum((times * Fraction(epsilon) for times, epsilon in listed), Fraction(0))
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
 def _up(amount: float) -> float:
     return amount * (1 + _FLOAT_SLACK)
 
@@ -119,8 +137,10 @@ def totals(spends: Iterable[Spend], delta: float = DEFAULT_DELTA) -> dict[Unit, 
     """What one worker's spends cost together, in every unit and under every rule. Unprotected ones are left out."""
     listed = list(spends)
     units: tuple[Unit, ...] = ("value", "cell", "vector")
-    return {unit: _under_all_rules(releases(listed, unit), delta) for unit in units}
+    return {unit: dict(_under_all_rules(releases(listed, unit), delta)) for unit in units}
 
 
-def _under_all_rules(parts: Sequence[Release], delta: float) -> dict[Rule, Cost]:
+@lru_cache(maxsize=1024)
+def _under_all_rules(parts: tuple[Release, ...], delta: float) -> dict[Rule, Cost]:
+    # Workers of one study spend alike, and the units often coincide: most totals are asked for again.
     return {name: rule(parts, delta) for name, rule in RULES.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from crowdveil.channel import Channel
 from crowdveil.divergence import renyi_of
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
+from crowdveil.two_layer_law import value_epsilon, vector_epsilon
 
 
 class Law(ABC):
@@ -157,6 +159,43 @@ class GaussianLaw(Law):
             "unit": self.unit,
             "protects_participation": self.protects_participation,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLayerLaw(Law):
+    """Answers flipped with one secret probability per worker, drawn from U(low, high) (Li 2018): a joint law.
+
+    The numbers of one report hold for one report only; more of them share the secret, so nothing is multiplied.
+    """
+
+    kind: ClassVar[str] = "two-layer"
+    chargeable: ClassVar[bool] = False
+    low: Fraction
+    high: Fraction
+    n_options: int
+    unit: Unit = "value"
+    protects_participation: bool = False
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        return value_epsilon(1, self.n_options, self.low, self.high)
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        return PureLaw(self.epsilon).rho
+
+    def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return PureLaw(self.epsilon).renyi(alphas)
+
+    def atoms(self) -> Atoms:
+        return pure_atoms(self.epsilon)
+
+    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+        law = vector_epsilon if unit == "vector" else value_epsilon
+        return PureLaw(law(count, self.n_options, self.low, self.high)), 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {"low": str(self.low), "high": str(self.high), "n_options": self.n_options}
 
 
 @dataclass(frozen=True, slots=True)

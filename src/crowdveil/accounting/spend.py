@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, cast
 
 from crowdveil.accounting.laws import (
@@ -12,6 +13,7 @@ from crowdveil.accounting.laws import (
     JointLaw,
     Law,
     PureLaw,
+    TwoLayerLaw,
     Unprotected,
     law_of_channel,
     number,
@@ -104,10 +106,18 @@ def _flags(fields: dict[str, Any]) -> tuple[Unit, bool]:
     return cast(Unit, unit), protects
 
 
+def _two_layer(fields: dict[str, Any]) -> Law:
+    try:
+        return TwoLayerLaw(Fraction(fields["low"]), Fraction(fields["high"]), int(fields["n_options"]))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise InputError("a two-layer spend needs low, high and n_options") from None
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], Law]] = {
     ChannelLaw.kind: lambda fields: law_of_channel(Channel.from_json(fields.get("channel"))),
     PureLaw.kind: lambda fields: PureLaw(number(fields, "epsilon"), *_flags(fields)),
     JointLaw.kind: lambda fields: JointLaw(number(fields, "epsilon"), *_flags(fields)),
     GaussianLaw.kind: lambda fields: GaussianLaw(number(fields, "mu"), *_flags(fields)),
+    TwoLayerLaw.kind: _two_layer,
     Unprotected.kind: lambda fields: Unprotected(),
 }

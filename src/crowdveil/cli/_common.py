@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,6 +16,8 @@ from rich.console import Console
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.mechanisms import Mechanism, mechanism
+
+Item = TypeVar("Item")
 
 Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
 ScaleFlag = Annotated[str | None, typer.Option("--scale", help="The levels of scale questions: LOW:HIGH[:STEP].")]
@@ -85,6 +87,14 @@ def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) ->
         typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         human()
+
+
+def tracked(items: Iterable[Item], label: str) -> Iterable[Item]:
+    """The items with a progress bar on a terminal, and without one elsewhere."""
+    from rich.progress import track
+
+    quiet = not sys.stderr.isatty()
+    return track(items, description=label, console=Console(stderr=True), transient=True, disable=quiet)
 
 
 @contextmanager

@@ -86,13 +86,18 @@ class MatrixFactorization(Mechanism):
         self._check_counts(answers, (grid >= 0).sum(axis=1))
         scale, numbers = self.noise_scale(answers.domain), answers.domain.numbers
         released, variance = np.empty(grid.shape), 0.0
+        # Workers who answered the same questions share the matrix and the variance.
+        shared: dict[bytes, tuple[_Floats, float]] = {}
         for row, codes in enumerate(grid):
-            seen = profiles[:, codes >= 0]
-            noise = laplace_noise(entropy, self.factors, scale)
-            target = seen @ numbers[codes[codes >= 0]] - noise
-            gram = seen @ seen.T + self.ridge * np.eye(self.factors)
+            given = codes >= 0
+            seen = profiles[:, given]
+            if given.tobytes() not in shared:
+                gram = seen @ seen.T + self.ridge * np.eye(self.factors)
+                shared[given.tobytes()] = gram, report_variance(gram, profiles, scale)
+            gram, spread = shared[given.tobytes()]
+            target = seen @ numbers[codes[given]] - laplace_noise(entropy, self.factors, scale)
             released[row] = self._profile(gram, target, entropy) @ profiles
-            variance += report_variance(gram, profiles, scale) / len(grid)
+            variance += spread / len(grid)
         record = NoiseRecord(self.name, variance, self.guarantee(answers.domain))
         return number_reports(answers, worker, question, released.ravel(), record)
 

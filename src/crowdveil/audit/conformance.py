@@ -1,0 +1,104 @@
+"""Conformance: the code that draws really is the table, byte for byte, at every threshold edge.
+
+The reference below is written from the specification with Python's own integers and shares no line with the sampler.
+JavaScript is asked through Node with the same bytes; without Node the answer is `unknown`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from itertools import accumulate
+
+import numpy as np
+
+from crowdveil.audit.row import Verdict
+from crowdveil.channel import Channel
+from crowdveil.domain import EMPTY
+from crowdveil.entropy import Entropy, FixedBytes
+from crowdveil.sampler import draw
+
+_MOST_EDGES = 2048
+_RANDOM_WORDS = 64
+_NODE_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Answers, the random bytes they are drawn with, and the reports the specification demands."""
+
+    channel: Channel
+    answers: tuple[int, ...]
+    data: bytes
+    reports: tuple[int, ...]
+
+
+def vector_of(channel: Channel, entropy: Entropy) -> Vector:
+    """Every edge of every row (the first and last word of each output), or as many as fit, and some random words."""
+    cases: list[tuple[int, int]] = []
+    budget = max(4, _MOST_EDGES // len(channel.inputs))
+    for row in range(len(channel.inputs)):
+        cases += [(row, word) for word in _edges(channel, row)[:budget]]
+        cases += [(row, word) for word in _random_words(entropy, channel.bits)]
+    answers = tuple(EMPTY if row == channel.n_levels else row for row, _ in cases)
+    data = b"".join(word.to_bytes(channel.bits // 8, "little") for _, word in cases)
+    return Vector(channel, answers, data, tuple(_specified(channel, row, word) for row, word in cases))
+
+
+def python_conforms(vector: Vector) -> Verdict:
+    """The Python sampler draws what the specification demands."""
+    reports = draw(vector.channel, np.array(vector.answers), FixedBytes(vector.data))
+    return "holds" if tuple(reports.tolist()) == vector.reports else "exceeds"
+
+
+def javascript_conforms(vectors: Sequence[Vector]) -> list[Verdict]:
+    """The same question for the device's JavaScript, all vectors in one run of Node."""
+    node = shutil.which("node")
+    runner = files("crowdveil") / "device" / "conformance.mjs"
+    if node is None or not runner.is_file():
+        return ["unknown"] * len(vectors)
+    asked = [
+        {"channel": vector.channel.to_json(), "answers": vector.answers, "bytes": vector.data.hex()}
+        for vector in vectors
+    ]
+    with as_file(files("crowdveil") / "device") as folder:
+        command = [node, str(folder / "conformance.mjs")]
+        run = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=_NODE_SECONDS)
+    if run.returncode != 0:
+        return ["exceeds"] * len(vectors)
+    told = json.loads(run.stdout)
+    return [_agrees(vector, answer) for vector, answer in zip(vectors, told, strict=True)]
+
+
+def _agrees(vector: Vector, told: dict[str, object]) -> Verdict:
+    return "holds" if told.get("reports") == list(vector.reports) else "exceeds"
+
+
+def _thresholds(channel: Channel, row: int) -> list[int]:
+    """Prefix sums of the row; for randomised response the row is read from the answer onwards, around the end."""
+    weights = [int(weight) for weight in channel.weights[row]]
+    if channel.sampler == "rotate":
+        weights = weights[row:] + weights[:row]
+    return list(accumulate(weights))
+
+
+def _specified(channel: Channel, row: int, word: int) -> int:
+    """The report of the first interval that ends above the word."""
+    place = next(index for index, end in enumerate(_thresholds(channel, row)) if word < end)
+    return (row + place) % len(channel.outputs) if channel.sampler == "rotate" else place
+
+
+def _edges(channel: Channel, row: int) -> list[int]:
+    last = 2**channel.bits - 1
+    ends = [0, last, *(word for end in _thresholds(channel, row) for word in (end - 1, end))]
+    return sorted({word for word in ends if 0 <= word <= last}, key=ends.index)
+
+
+def _random_words(entropy: Entropy, bits: int) -> list[int]:
+    size = bits // 8
+    data = entropy.take(size * _RANDOM_WORDS)
+    return [int.from_bytes(data[start : start + size], "little") for start in range(0, len(data), size)]

@@ -1,0 +1,77 @@
+"""Mironov's test: which reports with floating-point noise could never have come from another answer (2012)?
+
+Noise is a rising function of a 53-bit integer, so only 2^53 numbers can be reached from each answer. A report that
+another answer cannot reach proves that the other answer was not given, whatever ε was claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Noise: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""Noise for each integer m in [0, 2^53), which stands for the uniform number m·2⁻⁵³."""
+
+_BITS = 53
+# The noise rises only up to rounding, so a few neighbours are looked at as well.
+_WINDOW = 8
+
+_log = np.frompyfunc(math.log, 1, 1)
+
+
+def numpy_laplace(scale: float) -> Noise:
+    """What NumPy's generator computes: U < ½ gives scale·ln(2U), else −scale·ln(2 − 2U)."""
+
+    def noise(mantissas: NDArray[np.int64]) -> NDArray[np.float64]:
+        uniform = mantissas * 2.0**-_BITS
+        lower = uniform < 0.5
+        folded = np.where(lower, uniform + uniform, 2.0 - uniform - uniform)
+        with np.errstate(divide="ignore"):
+            # The same C function as NumPy's generator; the vectorised logarithm rounds differently.
+            logarithm = np.array(_log(np.maximum(folded, 2.0**-1074)), dtype=np.float64)
+        return np.where(lower, scale * logarithm, -(scale * logarithm))
+
+    return noise
+
+
+def laplace_by_inversion(scale: float) -> Noise:
+    """What the research mechanism `laplace` computes: −scale·sign(c)·ln(1 − 2|c|) with c = (m + ½)·2⁻⁵³ − ½."""
+
+    def noise(mantissas: NDArray[np.int64]) -> NDArray[np.float64]:
+        centred = (mantissas.astype(np.float64) + 0.5) * 2.0**-_BITS - 0.5
+        drawn: NDArray[np.float64] = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
+        return drawn
+
+    return noise
+
+
+def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.bool_]:
+    """Which reports equal answer + noise(m) for some m."""
+    wanted = np.asarray(reports, dtype=np.float64)
+    low, high = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), 2**_BITS - 1, dtype=np.int64)
+    for _ in range(_BITS):
+        middle = (low + high) // 2
+        reached = answer + noise(middle) >= wanted
+        high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
+    found = np.zeros(len(wanted), dtype=bool)
+    for step in range(-_WINDOW, _WINDOW + 1):
+        near = np.clip(high + step, 0, 2**_BITS - 1)
+        found |= answer + noise(near) == wanted
+    return found
+
+
+def named_share(reports: NDArray[Any], other_answer: float, noise: Noise) -> float:
+    """The share of reports that prove the other answer was not given."""
+    return 1.0 - float(reachable(reports, other_answer, noise).mean())
+
+
+def named_share_of_table(weights: NDArray[np.uint64]) -> float:
+    """The same for a table: the largest probability of an output that some other input cannot give."""
+    possible = weights.max(axis=0) > 0
+    telling = possible & (weights.min(axis=0) == 0)
+    shares = weights[:, telling].astype(np.float64).sum(axis=1) / weights.astype(np.float64).sum(axis=1)
+    return float(shares.max())

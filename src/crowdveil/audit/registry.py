@@ -1,0 +1,188 @@
+"""The audit of one mechanism, or of the whole registry: exact where there is a table, from outside elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from crowdveil.audit.black_box import black_box
+from crowdveil.audit.bound import Bound
+from crowdveil.audit.conformance import Vector, javascript_conforms, python_conforms, vector_of
+from crowdveil.audit.exact import exact_audit
+from crowdveil.audit.floating_point import laplace_by_inversion, named_share, named_share_of_table
+from crowdveil.audit.row import Row, Verdict, refuted
+from crowdveil.audit.subjects import Subject, callable_subject, mechanism_subject
+from crowdveil.channel import Channel
+from crowdveil.domain import Domain
+from crowdveil.entropy import Entropy
+from crowdveil.errors import InputError
+from crowdveil.guarantee import Unit
+from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
+
+SAMPLES = 200_000
+# Mechanisms that solve a system for each worker are sampled less; see `--samples`.
+SLOW_SAMPLES = 40_000
+_JOINT_ANSWERS = 20
+_NAMED_SAMPLES = 4_000
+
+
+def audit_mechanism(
+    subject: Mechanism,
+    domain: Domain,
+    *,
+    claimed: float | None,
+    participation: bool,
+    entropy: Entropy,
+    samples: int | None = None,
+) -> Row:
+    """One row. `claimed` is the ε to check; without one, the ε that the mechanism itself states."""
+    if not subject.research_only:
+        return _with_javascript([_exact_row(subject, domain, claimed, entropy)])[0]
+    if hasattr(subject, "vector_guarantee"):
+        return _joint_row(subject, domain, claimed)
+    return _sampled_row(subject, domain, claimed, participation, entropy, samples)
+
+
+def audit_registry(
+    domain: Domain,
+    *,
+    epsilon: float,
+    participation: bool,
+    entropy: Entropy,
+    samples: int | None = None,
+    names: Iterable[str] = MECHANISMS,
+) -> list[Row]:
+    """Every mechanism at this ε, in the order of the registry."""
+    tables, rows = [], []
+    for name in names:
+        try:
+            subject = described(name, {"epsilon": epsilon}, participation=participation)
+            if not subject.research_only:
+                tables.append(_exact_row(subject, domain, epsilon if name != "none" else None, entropy))
+                continue
+            rows.append(
+                audit_mechanism(
+                    subject, domain, claimed=epsilon, participation=participation, entropy=entropy, samples=samples
+                )
+            )
+        except InputError as error:
+            rows.append(Row(name, _unit(participation), epsilon, research_only=_research(name), note=str(error)))
+    order = list(MECHANISMS)
+    return sorted([*_with_javascript(tables), *rows], key=lambda row: order.index(row.mechanism))
+
+
+def audit_callable(
+    name: str, domain: Domain, *, claimed: float, participation: bool, delta: float = 0.0, samples: int | None = None
+) -> Row:
+    """Anybody's code against its claim."""
+    subject = callable_subject(name, domain, participation=participation)
+    bound = _bound(subject, samples or SAMPLES, delta)
+    return Row(
+        name,
+        _unit(participation),
+        claimed,
+        lower_bound=bound.epsilon,
+        verdict=refuted(claimed, bound.epsilon),
+        note=f"from {samples or SAMPLES} samples per input",
+    )
+
+
+def described(name: str, parameters: dict[str, object], *, participation: bool) -> Mechanism:
+    """The mechanism with ∅ protected if it can; one that cannot is still audited with ∅ neighbours."""
+    if not participation:
+        return mechanism(name, **parameters)
+    try:
+        return mechanism(name, **parameters, protect_participation=True)
+    except InputError:
+        if not _research(name):
+            raise
+        return mechanism(name, **parameters)
+
+
+def _research(name: str) -> bool:
+    return name in MECHANISMS and MECHANISMS[name].research_only
+
+
+def _unit(participation: bool) -> Unit:
+    return "cell" if participation else "value"
+
+
+def _exact_row(subject: Mechanism, domain: Domain, claimed: float | None, entropy: Entropy) -> tuple[Row, Vector]:
+    channel: Channel = subject.channel(domain)  # type: ignore[attr-defined]
+    guarantee = channel.guarantee
+    claim = guarantee.epsilon if claimed is None else claimed
+    found = exact_audit(channel, claim)
+    vector = vector_of(channel, entropy)
+    checks: dict[str, Verdict] = {"python": python_conforms(vector)}
+    if not channel.is_identity:
+        checks["floating-point"] = "holds" if named_share_of_table(channel.weights) == 0 else "exceeds"
+    note = "not protected: the report is the answer" if channel.is_identity else ""
+    row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=found.verdict, checks=checks, note=note)
+    return row, vector
+
+
+def _with_javascript(tables: Iterable[tuple[Row, Vector]]) -> list[Row]:
+    """The rows completed by the device's own code; code that is not the table makes the table's proof worthless."""
+    listed = list(tables)
+    told = javascript_conforms([vector for _, vector in listed])
+    rows = [
+        replace(row, checks=row.checks | {"javascript": found}) for (row, _), found in zip(listed, told, strict=True)
+    ]
+    return [replace(row, verdict="exceeds") if "exceeds" in row.checks.values() else row for row in rows]
+
+
+def _joint_row(subject: Mechanism, domain: Domain, claimed: float | None) -> Row:
+    """Answers share one secret: the exact law of twenty of them."""
+    exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon  # type: ignore[call-arg]
+    claim = subject.claimed(domain) if claimed is None else claimed  # type: ignore[attr-defined]
+    return Row(
+        subject.name,
+        "value",
+        claim,
+        exact=exact,
+        verdict="exceeds" if exact > claim else "holds",
+        research_only=True,
+        note=f"for a worker with {_JOINT_ANSWERS} answers",
+    )
+
+
+def _sampled_row(
+    subject: Mechanism,
+    domain: Domain,
+    claimed: float | None,
+    participation: bool,
+    entropy: Entropy,
+    samples: int | None,
+) -> Row:
+    guarantee = subject.guarantee(domain)
+    with_empty = participation or guarantee.protects_participation
+    claim = guarantee.epsilon if claimed is None else claimed
+    n = samples or (SLOW_SAMPLES if hasattr(subject, "factors") else SAMPLES)
+    source = mechanism_subject(subject, domain, participation=with_empty, entropy=entropy)
+    bound = _bound(source, n, guarantee.delta)
+    checks, words = _floating_point(subject, domain, source)
+    return Row(
+        subject.name,
+        _unit(with_empty),
+        claim,
+        lower_bound=bound.epsilon,
+        verdict=refuted(claim, bound.epsilon),
+        research_only=True,
+        checks=checks,
+        note=f"from {n} samples per input{words}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else ""),
+    )
+
+
+def _floating_point(subject: Mechanism, domain: Domain, source: Subject) -> tuple[dict[str, Verdict], str]:
+    """Additive Laplace noise is the case for which reachability is decided exactly."""
+    if subject.name != "laplace":
+        return {}, ""
+    noise = laplace_by_inversion(subject.noise_scale(domain))  # type: ignore[attr-defined]
+    share = named_share(source.source(0, _NAMED_SAMPLES), float(domain.numbers[-1]), noise)
+    words = f"; {math.floor(100 * share)} % of the reports prove by their last digits that another answer was not given"
+    return ({"floating-point": "exceeds"}, words) if share > 0 else ({"floating-point": "holds"}, "")
+
+
+def _bound(subject: Subject, samples: int, delta: float) -> Bound:
+    return black_box(subject.source, subject.n_inputs, samples=samples, pairs=subject.pairs, delta=delta)

@@ -1,0 +1,152 @@
+"""What can be audited from outside, as a source of reports: a mechanism of ours, or anybody's callable.
+
+A callable is called with one answer (a number of a scale, the text of an option, None for ∅) and returns its report;
+or, if it takes a second argument without a default, with an answer and a number n, and returns n reports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.answers import Answers
+from crowdveil.audit.black_box import Source
+from crowdveil.domain import EMPTY, Domain, Scale
+from crowdveil.entropy import Entropy
+from crowdveil.errors import InputError
+from crowdveil.mechanisms import Mechanism
+
+# Stands for a report that was never sent; no mechanism releases it.
+_SILENCE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A source, how many inputs it has, and which of them are neighbours (all, if None)."""
+
+    source: Source
+    n_inputs: int
+    pairs: tuple[tuple[int, int], ...] | None = None
+
+
+def mechanism_subject(mechanism: Mechanism, domain: Domain, *, participation: bool, entropy: Entropy) -> Subject:
+    """Many workers with the same answers are many samples. Neighbours differ in one cell, ∅ included if asked."""
+    vectors, pairs = _neighbours(mechanism, domain, participation)
+    n_questions = len(vectors[0])
+
+    def source(index: int, n: int) -> NDArray[Any]:
+        reports = _released(mechanism, domain, vectors[index], n, entropy)
+        return reports[:, 0] if n_questions == 1 else reports
+
+    return Subject(source, len(vectors), pairs)
+
+
+def _neighbours(
+    mechanism: Mechanism, domain: Domain, participation: bool
+) -> tuple[list[NDArray[np.int32]], tuple[tuple[int, int], ...] | None]:
+    """Answer vectors and which of them are neighbours. d factors are weakest where just d questions were answered."""
+    last, n_factors = domain.size - 1, int(getattr(mechanism, "factors", 0))
+    if n_factors == 0:
+        levels = sorted({0, last // 2, last})
+        return [np.array([code], dtype=np.int32) for code in levels + [EMPTY] * participation], None
+    endings = (0, last, EMPTY) if participation else (0, last)
+    vectors = [np.array([last] * n_factors + [ending], dtype=np.int32) for ending in endings]
+    return vectors, ((0, 1), (0, 2), (1, 2))[: 3 if participation else 1]
+
+
+def _released(
+    mechanism: Mechanism, domain: Domain, vector: NDArray[np.int32], n: int, entropy: Entropy
+) -> NDArray[Any]:
+    """What `n` workers with this answer vector send: one row each."""
+    answered = np.flatnonzero(vector != EMPTY)
+    worker = np.repeat(np.arange(n, dtype=np.int32), len(answered))
+    question = np.tile(answered.astype(np.int32), n)
+    answer = np.tile(vector[answered], n)
+    answers = Answers(worker, question, answer, np.arange(n), np.arange(len(vector)), domain)
+    with warnings.catch_warnings():
+        # A mechanism may warn about workers at its weakest point; that is where an audit looks.
+        warnings.simplefilter("ignore")
+        reports = mechanism.randomize(answers, entropy)
+    column: NDArray[Any] = reports.report if reports.number is None else reports.number
+    sent = np.full((n, len(vector)), _SILENCE, dtype=column.dtype)
+    sent[reports.worker, reports.question] = column
+    return sent
+
+
+def callable_subject(name: str, domain: Domain, *, participation: bool) -> Subject:
+    """Anybody's code, named `module:callable`; the module may lie in the working directory."""
+    called = load_callable(name)
+    inputs: list[Any] = [*_python_values(domain), *([None] if participation else [])]
+    draw = _many if _takes_a_number(called) else _one_by_one
+
+    def source(index: int, n: int) -> NDArray[Any]:
+        try:
+            return draw(called, inputs[index], n)
+        except Exception as error:
+            sentence = f"{name} failed on the answer {inputs[index]!r}: {type(error).__name__}: {error}"
+            raise InputError(sentence, fix="it is called with one answer and returns one report") from error
+
+    return Subject(source, len(inputs))
+
+
+def load_callable(name: str) -> Callable[..., Any]:
+    """Import what `module:callable` names."""
+    module_name, _, path = name.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{name!r} cannot be imported: {error}", fix="write it as module:callable") from None
+    if not callable(found):
+        raise InputError(f"{name!r} must be callable; got {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def _python_values(domain: Domain) -> Sequence[Any]:
+    if not isinstance(domain, Scale):
+        return domain.symbols
+    return [int(number) if number == int(number) else float(number) for number in domain.numbers]
+
+
+def _takes_a_number(called: Callable[..., Any]) -> bool:
+    try:
+        parameters = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return len(positional) >= 2 and positional[1].default is inspect.Parameter.empty
+
+
+def _many(called: Callable[..., Any], answer: Any, n: int) -> NDArray[Any]:
+    reports = _as_array(called(answer, n))
+    if len(reports) != n:
+        raise InputError(f"it must return {n} reports; got {len(reports)}")
+    return reports
+
+
+def _one_by_one(called: Callable[..., Any], answer: Any, n: int) -> NDArray[Any]:
+    return _as_array([called(answer) for _ in range(n)])
+
+
+def _as_array(reports: Any) -> NDArray[Any]:
+    """Numbers stay numbers; anything else is compared by how it is written."""
+    if isinstance(reports, np.ndarray) and reports.dtype.kind in "iubf":
+        return reports
+    listed = list(reports)
+    if all(isinstance(each, int | float | np.number) for each in listed):
+        return np.array(listed)
+    words = np.empty(len(listed), dtype=object)
+    words[:] = [repr(each) for each in listed]
+    return words

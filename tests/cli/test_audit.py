@@ -1,0 +1,78 @@
+"""`crowdveil audit` tells what was found, and its exit code tells whether a claim was exceeded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.run import crowdveil
+
+from crowdveil.mechanisms import MECHANISMS
+
+
+def test_all_mechanisms_in_one_table_and_research_does_not_fail() -> None:
+    done = crowdveil("audit", "--all", "--epsilon", 1, "--scale", "1:5", "--samples", 2000, "--json", "--seed", 1)
+    rows = {row["mechanism"]: row for row in json.loads(done.stdout)["rows"]}
+    assert done.returncode == 0
+    assert list(rows) == list(MECHANISMS)
+    assert all(row["verdict"] == "holds" for row in rows.values() if not row["research_only"])
+    assert rows["two-layer"]["verdict"] == "exceeds"
+    assert rows["none"]["claimed"] == rows["none"]["exact"] == "inf"
+    wanted = {"mechanism", "unit", "claimed", "exact", "lower_bound", "verdict", "research_only"}
+    assert all(wanted <= set(row) for row in rows.values())
+
+
+def test_people_get_a_table() -> None:
+    done = crowdveil("audit", "randomized-response", "--epsilon", 0.5, "--options", "no,yes")
+    head, row, *_ = done.stdout.splitlines()
+    assert head.split()[:3] == ["mechanism", "unit", "claimed"]
+    assert row.split()[:4] == ["randomized-response", "value", "0.5", "0.5"]
+    assert done.returncode == 0
+
+
+def test_matrix_factorisation_is_caught() -> None:
+    done = crowdveil(
+        *("audit", "matrix-factorization", "--epsilon", 1, "--scale", "0:9", "--protect-participation"),
+        *("--samples", 8000, "--seed", 2, "--json"),
+    )
+    (row,) = json.loads(done.stdout)["rows"]
+    assert done.returncode == 1
+    assert row["lower_bound"] >= 3
+    assert (row["unit"], row["verdict"], row["exact"]) == ("cell", "exceeds", None)
+    assert done.stderr.startswith("crowdveil: matrix-factorization claims ε 1 per cell but has at least ε")
+
+
+@pytest.mark.parametrize(("parameter", "code"), [("paper_scale=true", 1), ("paper_scale=false", 0)])
+def test_the_papers_laplace_is_caught(parameter: str, code: int) -> None:
+    arguments = ("laplace", "--epsilon", 1, "--scale", "0:100:50", "--param", parameter, "--seed", 3)
+    assert crowdveil("audit", *arguments).returncode == code
+
+
+def test_own_code_is_found_in_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "leaky_report.py").write_text("def report(answer):\n    return answer\n")
+    arguments = ("leaky_report:report", "--options", "no,yes", "--epsilon", 1, "--samples", 2000)
+    done = crowdveil("audit", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "leaky_report:report claims ε 1 per value" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name one mechanism or module:callable"),
+        (("--all", "none"), "name one mechanism or module:callable"),
+        (("nothing-like-that",), "mechanism must be one of"),
+        (("os:nothing", "--options", "a,b", "--epsilon", 1), "cannot be imported"),
+        (("os:getcwd", "--options", "a,b"), "the claim to check is missing"),
+        (("os:getcwd", "--epsilon", 1), "needs to know what may be answered"),
+        (("os:getcwd", "--epsilon", 1, "--options", "a,b"), "failed on the answer"),
+        (("--all", "--param", "a=b"), "--param belongs to one mechanism"),
+        (("laplace", "--samples", 7), "at least 100 samples"),
+    ],
+)
+def test_bad_questions_get_one_sentence(arguments: tuple[object, ...], said: str) -> None:
+    done = crowdveil("audit", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
