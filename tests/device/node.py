@@ -16,7 +16,7 @@ def node(script: Path, given: object) -> Any:
     """What the script prints as JSON for this input."""
     program = shutil.which("node")
     assert program, "the device tests need Node; install the Debian package nodejs"
-    done = subprocess.run([program, str(script)], input=json.dumps(given), capture_output=True, text=True, timeout=120)
+    done = subprocess.run([program, str(script)], input=json.dumps(given), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
