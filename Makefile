@@ -62,7 +62,7 @@ lock: $(VENV)/.dev  ## resolve every lock anew (ARGS=--upgrade for newer version
 	npm install --package-lock-only --ignore-scripts
 
 clean:  ## remove what these verbs created
-	rm -rf .venv .venv-bench .venv-spark35 node_modules site dist build .numba_cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-spark35 node_modules site dist build .numba_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 python:
 	@tools/check-python $(PYTHON)
