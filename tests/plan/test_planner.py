@@ -48,6 +48,11 @@ def test_runs_of_symbols_are_as_good_as_all_sets(epsilon: float, seed: int) -> N
     assert staircase_information(p, slope, epsilon) == pytest.approx(full, rel=1e-6)
 
 
+def test_symbols_may_be_grouped_where_there_are_many() -> None:
+    coarse, fine = (scale_floor(setting(Scale(0, 9, step), skill="mixed")) for step in ("0.3", "0.1"))
+    assert fine == pytest.approx(coarse, rel=0.03)
+
+
 @pytest.mark.parametrize("skill", list(SKILLS))
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("domain", [YES, Choices(tuple("abcde"))])
@@ -157,6 +162,8 @@ def test_people_read_the_same() -> None:
         (["--epsilon", "1", "--workers", "5", "--skill", "genius"], "skill must be one of expert"),
         (["--epsilon", "1", "--workers", "5", "--target-error", "-1"], "target error must be a positive"),
         (["--epsilon", "1", "--workers", "5", "--mechanism", "magic"], "mechanism must be one of"),
+        (["--epsilon", "1", "--workers", "5", "--mechanism", "none"], "protects nothing"),
+        (["--epsilon", "1", "--workers", "5", "--mechanism", "two-layer"], "never deployed"),
     ],
 )
 def test_impossible_numbers_are_refused_in_one_sentence(flags: list[str], sentence: str) -> None:

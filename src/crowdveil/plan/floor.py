@@ -14,6 +14,7 @@ from crowdveil.plan.population import prior_spread, sampling_error
 from crowdveil.plan.setting import Setting
 
 Floats = NDArray[np.float64]
+_MOST_SYMBOLS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ def staircase_information(p: Floats, slope: Floats, epsilon: float) -> float:
     a linear program over such sets. Ordered by their score slope/p, runs of symbols and the rest of such runs suffice:
     a set is worth more the more one-sided its scores are (tested against all sets on small domains).
     """
+    p, slope = _grouped(p, slope)
     gain, sets = math.expm1(epsilon), _runs(np.argsort(slope / np.maximum(p, 1e-300), kind="stable"))
     value = (gain * sets @ slope) ** 2 / (1 + gain * sets @ p)
     largest = float(value.max())
@@ -65,6 +67,15 @@ def staircase_information(p: Floats, slope: Floats, epsilon: float) -> float:
         return 0.0
     solved = linprog(-value / largest, A_eq=(1 + gain * sets).T, b_eq=np.ones(len(p)))
     return float(-solved.fun) * largest
+
+
+def _grouped(p: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    """Symbols of nearly the same score as one, where there are too many to try every run of them."""
+    if len(p) <= _MOST_SYMBOLS:
+        return p, slope
+    order = np.argsort(slope / np.maximum(p, 1e-300), kind="stable")
+    group = np.minimum((np.cumsum(np.sqrt(p[order])) / np.sqrt(p).sum() * _MOST_SYMBOLS).astype(int), _MOST_SYMBOLS - 1)
+    return tuple(np.bincount(group, part[order], minlength=_MOST_SYMBOLS) for part in (p, slope))  # type: ignore[return-value]
 
 
 def _runs(order: NDArray[np.int64]) -> Floats:

@@ -19,7 +19,7 @@ from crowdveil.plan.setting import Setting
 
 # Below this share of the error of a guess the reports have told something.
 _LEARNT = 0.9
-_MOST_LEVELS = 1001
+_MOST_LEVELS = 201
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ def channel_of(name: str, setting: Setting) -> Channel:
         raise InputError(f"mechanism {name} is never deployed, so there is nothing to plan", fix=f"use {SIMPLEST}")
     table = channel(setting.domain)
     assert isinstance(table, Channel)
+    if table.is_identity:
+        raise InputError(f"mechanism {name} protects nothing, so there is no ε to plan with", fix=f"use {SIMPLEST}")
     return table
 
 

@@ -7,10 +7,10 @@ of its answers around the truth, rounded and clipped to the levels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import InputError
@@ -113,6 +113,5 @@ def _right(domain: Domain, accuracy: float) -> Floats:
 def _spread(domain: Scale, truths: Floats, sigma: float) -> Floats:
     levels = domain.numbers
     edges = np.concatenate([[-np.inf], (levels[1:] + levels[:-1]) / 2, [np.inf]])
-    below = np.vectorize(lambda z: 0.5 * erfc(-z / sqrt(2)), otypes=[float])((edges - truths[:, None]) / sigma)
-    probabilities: Floats = np.diff(below, axis=1)
+    probabilities: Floats = np.diff(ndtr((edges - truths[:, None]) / sigma), axis=1)
     return probabilities
