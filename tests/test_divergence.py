@@ -39,3 +39,21 @@ def test_a_rare_but_telling_output_does_not_overflow() -> None:
 def test_a_channel_that_says_nothing_costs_nothing() -> None:
     assert rho_of(np.full((3, 2), 2**31, dtype=np.uint64)) == 0
     assert epsilon_of(np.full((3, 2), 2**31, dtype=np.uint64)) == 0
+
+
+@pytest.mark.parametrize(("k", "excess"), [(6, 0.0), (7, 0.015), (11, 0.20)])
+def test_from_seven_symbols_on_the_divergence_of_order_one_undercounts(k: int, excess: float) -> None:
+    epsilon = 0.05
+    keep = math.exp(epsilon)
+    rows = [integer_row([keep if x == y else 1.0 for y in range(k)], 64) for x in range(k)]
+    kullback_leibler = epsilon * (keep - 1) / (keep + k - 1)
+    assert rho_of(np.array(rows, dtype=np.uint64)) / kullback_leibler - 1 == pytest.approx(excess, abs=0.005)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 0.01])
+def test_small_losses_keep_their_digits(epsilon: float) -> None:
+    """Of two mirrored rows ρ is ε·tanh(ε/2); at small ε it stands in the last digits of the sums."""
+    high = round(2**64 * math.exp(epsilon) / (1 + math.exp(epsilon)))
+    weights = np.array([[high, 2**64 - high], [2**64 - high, high]], dtype=np.uint64)
+    exact = epsilon_of(weights) * math.tanh(epsilon_of(weights) / 2)
+    assert exact * (1 - 1e-9) <= rho_of(weights) <= exact * 1.0002

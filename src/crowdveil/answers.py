@@ -62,10 +62,19 @@ class Answers:
 
 
 def frozen_column(values: Any, dtype: Any) -> NDArray[Any]:
-    """The values as a read-only array, without a copy where they already fit."""
-    column: NDArray[Any] = np.ascontiguousarray(values, dtype=dtype).view()
+    """The values as a read-only array, without a copy where they already fit; codes are never cut to fit."""
+    given = np.asarray(values)
+    if np.issubdtype(dtype, np.integer) and given.dtype != dtype and given.size:
+        _check_fits(given, np.dtype(dtype))
+    column: NDArray[Any] = np.ascontiguousarray(given, dtype=dtype).view()
     column.flags.writeable = False
     return column
+
+
+def _check_fits(given: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    limits = np.iinfo(dtype)
+    if given.dtype.kind not in "iu" or given.min() < limits.min or given.max() > limits.max:
+        raise InputError(f"codes must be whole numbers from {limits.min} to {limits.max}; got others")
 
 
 def frozen_ids(ids: Any) -> NDArray[Any]:

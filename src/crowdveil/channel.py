@@ -114,7 +114,7 @@ class Channel:
     @cached_property
     def votes(self) -> NDArray[np.float64]:
         """Unbiased votes, output × input: E[votes[report] | answer] is 1 at the answer and 0 elsewhere."""
-        if isinstance(self.form, Rotate):
+        if isinstance(self.form, Rotate) and self.form.keep > self.form.lie:
             keep, lie = self.form.keep / 2.0**self.bits, self.form.lie / 2.0**self.bits
             return (np.eye(len(self.inputs)) - lie) / (keep - lie)
         votes, exact = _unbiased(self.table, np.eye(len(self.inputs)))
@@ -128,7 +128,7 @@ class Channel:
     def scores(self, numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """An unbiased number for each output, given that of each level (∅ counts 0), and its variance per input."""
         wanted = np.append(numbers, 0.0) if self.protects_participation else np.asarray(numbers, dtype=np.float64)
-        if isinstance(self.form, Rotate):
+        if isinstance(self.form, Rotate) and self.form.keep > self.form.lie:
             keep, lie = self.form.keep / 2.0**self.bits, self.form.lie / 2.0**self.bits
             scores = (wanted - lie * wanted.sum()) / (keep - lie)
             second = (keep - lie) * scores**2 + lie * (scores**2).sum()

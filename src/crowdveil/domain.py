@@ -141,7 +141,7 @@ class Scale:
             return EMPTY
         try:
             found = self._index.get(Decimal(str(value).strip()))
-        except InvalidOperation:
+        except (InvalidOperation, TypeError):  # a signalling NaN cannot be looked up
             found = None
         if found is None:
             raise DomainError(

@@ -74,8 +74,9 @@ def words(entropy: Entropy, n: int, *, bits: int) -> NDArray[Any]:
 
 def uniforms(entropy: Entropy, n: int) -> NDArray[np.float64]:
     """`n` floats strictly inside (0, 1): for research mechanisms and simulated crowds, never for shipped channels."""
-    mantissas: NDArray[np.float64] = np.right_shift(words(entropy, n, bits=64), np.uint64(11)).astype(np.float64)
-    return (mantissas + 0.5) * 2.0**-53
+    # 52 bits, not 53: the half added to the largest of 53 bits would be rounded up, and the number would be 1.
+    mantissas: NDArray[np.float64] = np.right_shift(words(entropy, n, bits=64), np.uint64(12)).astype(np.float64)
+    return (mantissas + 0.5) * 2.0**-52
 
 
 def below(entropy: Entropy, n: int, limit: int) -> NDArray[np.int64]:
