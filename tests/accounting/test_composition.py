@@ -82,9 +82,10 @@ def test_a_gaussian_on_the_grid_is_as_tight_as_the_exact_one() -> None:
 def test_pure_is_the_worst_of_its_epsilon(epsilon: float, count: int) -> None:
     channel = ChannelLaw(k_ary(5, epsilon))
     for rule in (basic, zcdp, renyi):
-        assert rule([Release(channel, count)], 1e-6).epsilon <= rule(
-            [Release(PureLaw(channel.epsilon), count)], 1e-6
-        ).epsilon + 1e-4
+        assert (
+            rule([Release(channel, count)], 1e-6).epsilon
+            <= rule([Release(PureLaw(channel.epsilon), count)], 1e-6).epsilon + 1e-4
+        )
 
 
 def test_atoms_of_a_table_dominate_every_pair() -> None:
@@ -197,6 +198,16 @@ def test_dp_accounting_forgets_the_count_of_the_exponential_mechanism() -> None:
     for _ in range(50):
         looped.compose(event_type(1.0))
     assert looped.get_epsilon(1e-6) > 5 * counted.get_epsilon(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "count", "delta"),
+    [(1e-6, 3, 1e-6), (700.0, 5, 1e-6), (0.5, 50, 1e-15), (1e-3, 10**6, 1e-6), (20.0, 1, 0.5)],
+)
+def test_extremes_stay_finite_and_within_the_plain_sum(epsilon: float, count: int, delta: float) -> None:
+    parts = [Release(PureLaw(epsilon), count)]
+    for rule in (renyi, pld):
+        assert 0 <= rule(parts, delta).epsilon <= basic(parts, delta).epsilon
 
 
 def test_every_rule_is_listed() -> None:

@@ -189,6 +189,22 @@ def test_sixteen_racing_threads_never_pass_the_cap(storage: Storage) -> None:
     assert len({receipt.number for receipt in granted}) == 23
 
 
+def test_sixteen_connections_to_one_file_never_pass_the_cap(tmp_path: Path) -> None:
+    granted = []
+
+    def work(thread: int) -> None:
+        with SqliteStorage(tmp_path / "ledger.sqlite") as mine:
+            ledger = Ledger(Budget(4, 1e-6), mine)
+            for number in range(3):
+                try:
+                    granted.append(ledger.charge("ada", answer(0.25), key=f"{thread}/{number}"))
+                except BudgetError:
+                    return
+
+    race(16, work)
+    assert sorted(receipt.number for receipt in granted) == list(range(1, 24))
+
+
 def test_racing_retries_of_one_key_are_charged_once(tmp_path: Path) -> None:
     receipts = []
 

@@ -81,7 +81,7 @@ def renyi(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
     if not parts or total[0] == math.inf:
         return Cost(math.inf if parts else 0.0, delta)
     at_orders = (epsilon_at_order(float(a), float(d), delta) for a, d in zip(ORDERS, total, strict=True))
-    return Cost(_up(max(0.0, min(at_orders))), delta)
+    return Cost(min(_up(max(0.0, min(at_orders))), _largest_loss(parts)), delta)
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +102,12 @@ def pld(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
     interval = _interval(others, mu)
     grids = [Pld.from_atoms(part.law.atoms(), interval).times(part.times) for part in others]
     total = composed([*grids, Pld.gaussian(mu, interval)] if mu else grids, interval)
-    return Cost(_up(total.epsilon(delta)), delta)
+    return Cost(min(_up(total.epsilon(delta)), _largest_loss(parts)), delta)
+
+
+def _largest_loss(parts: Sequence[Release]) -> float:
+    """No loss is larger than Σε: the Rényi divergence of infinite order, and the end of the loss distribution."""
+    return _sum_up((part.times, part.law.epsilon) for part in parts)
 
 
 def _interval(parts: Sequence[Release], mu: float) -> float:

@@ -97,15 +97,16 @@ class Pld:
             return math.inf
         if self.delta(0.0) <= delta:
             return 0.0
-        index = np.arange(max(1, 1 - self.lowest), len(self.masses))
-        losses, masses = (self.lowest + index) * self.interval, self.masses[index]
-        # From loss j on, δ(ε) = P[∞] + S_j − e^ε·R_j with S_j = Σ P and R_j = Σ P·e^−loss over the losses ≥ loss j.
-        p_tail = masses[::-1].cumsum()[::-1]
-        q_tail = (masses * np.exp(-losses))[::-1].cumsum()[::-1]
-        at_loss = self.infinite + np.append(p_tail[1:], 0.0) - np.exp(losses) * np.append(q_tail[1:], 0.0)
-        first = int(np.argmax(at_loss <= delta))
-        rest = (self.infinite + p_tail[first] - delta) / q_tail[first]
-        return float(min(losses[first], max(0.0, math.log(rest)))) if rest > 0 else float(losses[first])
+        first, last = max(0, 1 - self.lowest), len(self.masses) - 1
+        while first < last:
+            middle = (first + last) // 2
+            enough = self.delta((self.lowest + middle) * self.interval) <= delta
+            first, last = (first, middle) if enough else (middle + 1, last)
+        # Just below loss j, δ(ε) = P[∞] + S − e^(ε − loss j)·R with S = Σ P and R = Σ P·e^−(loss − loss j) from j on.
+        top, rest = (self.lowest + first) * self.interval, self.masses[first:]
+        s, r = float(rest.sum()), float(rest @ np.exp(-self.interval * np.arange(len(rest))))
+        share = (self.infinite + s - delta) / r if r > 0 else 1.0
+        return min(top, max(0.0, top + math.log(share))) if share > 0 else top
 
 
 def composed(parts: Iterable[Pld], interval: float) -> Pld:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -20,8 +21,10 @@ from crowdveil.audit.row import Verdict
 from crowdveil.channel import Channel
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, FixedBytes
+from crowdveil.forms import Rotate
 from crowdveil.sampler import draw
 
+_MOST_ROWS = 64
 _MOST_EDGES = 2048
 _RANDOM_WORDS = 64
 _NODE_SECONDS = 120
@@ -38,15 +41,17 @@ class Vector:
 
 
 def vector_of(channel: Channel, entropy: Entropy) -> Vector:
-    """Every edge of every row (the first and last word of each output), or as many as fit, and some random words."""
-    cases: list[tuple[int, int]] = []
-    budget = max(4, _MOST_EDGES // len(channel.inputs))
-    for row in range(len(channel.inputs)):
-        cases += [(row, word) for word in _edges(channel, row)[:budget]]
-        cases += [(row, word) for word in _random_words(entropy, channel.bits)]
-    answers = tuple(EMPTY if row == channel.n_levels else row for row, _ in cases)
-    data = b"".join(word.to_bytes(channel.bits // 8, "little") for _, word in cases)
-    return Vector(channel, answers, data, tuple(_specified(channel, row, word) for row, word in cases))
+    """Words at every edge of every row (the first and last of each output), or as many as fit, and some random ones."""
+    rows = sorted(set(np.linspace(0, len(channel.inputs) - 1, _MOST_ROWS).astype(int).tolist()))
+    per_row = max(4, _MOST_EDGES // len(rows))
+    cases: list[tuple[int, int, int]] = []
+    for row in rows:
+        ends = _ends(channel, row)
+        words = _edges(ends, channel.bits)[:per_row] + _random_words(entropy, channel.bits)
+        cases += [(row, word, _specified(channel, row, ends, word)) for word in words]
+    answers = tuple(EMPTY if row == channel.n_levels else row for row, _, _ in cases)
+    data = b"".join(word.to_bytes(channel.bits // 8, "little") for _, word, _ in cases)
+    return Vector(channel, answers, data, tuple(report for _, _, report in cases))
 
 
 def python_conforms(vector: Vector) -> Verdict:
@@ -78,24 +83,25 @@ def _agrees(vector: Vector, told: dict[str, object]) -> Verdict:
     return "holds" if told.get("reports") == list(vector.reports) else "exceeds"
 
 
-def _thresholds(channel: Channel, row: int) -> list[int]:
-    """Prefix sums of the row; for randomised response the row is read from the answer onwards, around the end."""
-    weights = [int(weight) for weight in channel.weights[row]]
-    if channel.sampler == "rotate":
-        weights = weights[row:] + weights[:row]
+def _ends(channel: Channel, row: int) -> list[int]:
+    """Where the interval of each output ends; randomised response counts outputs from the answer on, around the end."""
+    if isinstance(channel.form, Rotate):
+        weights = [channel.form.keep] + [channel.form.lie] * (len(channel.outputs) - 1)
+    else:
+        weights = [int(weight) for weight in channel.weights[row]]
     return list(accumulate(weights))
 
 
-def _specified(channel: Channel, row: int, word: int) -> int:
-    """The report of the first interval that ends above the word."""
-    place = next(index for index, end in enumerate(_thresholds(channel, row)) if word < end)
+def _specified(channel: Channel, row: int, ends: list[int], word: int) -> int:
+    """The output whose interval holds the word."""
+    place = bisect_right(ends, word)
     return (row + place) % len(channel.outputs) if channel.sampler == "rotate" else place
 
 
-def _edges(channel: Channel, row: int) -> list[int]:
-    last = 2**channel.bits - 1
-    ends = [0, last, *(word for end in _thresholds(channel, row) for word in (end - 1, end))]
-    return sorted({word for word in ends if 0 <= word <= last}, key=ends.index)
+def _edges(ends: list[int], bits: int) -> list[int]:
+    last = 2**bits - 1
+    words = dict.fromkeys([0, last, *(word for end in ends for word in (end - 1, end))])
+    return [word for word in words if 0 <= word <= last]
 
 
 def _random_words(entropy: Entropy, bits: int) -> list[int]:

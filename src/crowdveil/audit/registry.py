@@ -116,7 +116,7 @@ def _exact_row(subject: Mechanism, domain: Domain, claimed: float | None, entrop
     vector = vector_of(channel, entropy)
     checks: dict[str, Verdict] = {"python": python_conforms(vector)}
     if not channel.is_identity:
-        checks["floating-point"] = "holds" if named_share_of_table(channel.weights) == 0 else "exceeds"
+        checks["floating-point"] = "holds" if named_share_of_table(channel.worst_rows()) == 0 else "exceeds"
     note = "not protected: the report is the answer" if channel.is_identity else ""
     row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=found.verdict, checks=checks, note=note)
     return row, vector
