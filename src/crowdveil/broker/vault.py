@@ -44,6 +44,19 @@ def _signer() -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(seed)
 
 
+def signing_seed() -> bytes:
+    """For backups: a restored broker must be recognised by the devices that know it."""
+    _signer()
+    return (Path(settings.DATA_DIR) / "signing.key").read_bytes()
+
+
+def put_signing_seed(seed: bytes) -> None:
+    path = Path(settings.DATA_DIR) / "signing.key"
+    path.touch(mode=0o600)
+    path.write_bytes(seed)
+    _signer.cache_clear()
+
+
 def public_key() -> str:
     return _signer().public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 

@@ -36,7 +36,7 @@ def answer_as_crowd(address: str, study: str, n_workers: int) -> None:
     with tempfile.TemporaryDirectory(prefix="crowdveil-demo-") as homes:
         for number in range(n_workers):
             level = _LEVELS[int(below(SystemEntropy(), 1, len(_LEVELS))[0])]
-            with Broker(address) as broker, Worker(broker, Path(homes) / str(number)) as worker:
+            with Worker(Broker(address), Path(homes) / str(number)) as worker:
                 worker.sign_up(default_level=level)
                 worker.answer(study, answers_of_somebody())
 

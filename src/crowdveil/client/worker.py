@@ -57,6 +57,7 @@ class Worker:
         self._broker.token = self._memory.fact("token") or broker.token
 
     def close(self) -> None:
+        self._broker.close()
         self._memory.close()
         self._storage.close()
 

@@ -1,0 +1,142 @@
+"""crowdveil answer: a worker over the API; answers stay on this machine, only reports leave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.cli._common import Json, show
+from crowdveil.errors import FileError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Answer studies as a worker: what you answer stays on this machine.",
+)
+Address = Annotated[str, typer.Option(envvar="CROWDVEIL_BROKER", help="Where the broker is.")]
+Home = Annotated[Path, typer.Option(envvar="CROWDVEIL_HOME", help="Where this device keeps its token and its ledger.")]
+Key = Annotated[str, typer.Argument(metavar="STUDY", help="The id of the study.")]
+_HERE = "http://127.0.0.1:8000"
+_HOME = Path.home() / ".crowdveil"
+
+
+def _worker(address: str, home: Path, *, epsilon_cap: float = 4.0) -> Any:
+    from crowdveil.client import Broker, Worker
+
+    return Worker(Broker(address), home, epsilon_cap=epsilon_cap)
+
+
+@app.command("sign-up")
+def sign_up(
+    level: Annotated[str, typer.Option(help="Your default level: none, low, medium or high.")] = "medium",
+    cap: Annotated[float, typer.Option(help="The ε you are ready to spend in all, for life.")] = 4.0,
+    address: Address = _HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Become a worker: no name, no address. Example: crowdveil answer sign-up --level medium"""
+    with _worker(address, home, epsilon_cap=cap) as worker:
+        key = worker.sign_up(default_level=level)
+    show({"id": key, "home": str(home)}, as_json=as_json, human=lambda: typer.echo(f"worker {key}, kept in {home}"))
+
+
+@app.command("list")
+def list_studies(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """What you may answer, with pay and ε for each level. Example: crowdveil answer list"""
+    with _worker(address, home) as worker:
+        found = worker.studies()
+    show({"studies": found}, as_json=as_json, human=lambda: _each(found, _tell_card))
+
+
+@app.command("show")
+def show_study(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """Check a study and print its questions. Example: crowdveil answer show STUDY"""
+    with _worker(address, home) as worker:
+        found = worker.study(study)
+    show(found.definition, as_json=as_json, human=lambda: _tell_study(found.definition))
+
+
+@app.command()
+def send(
+    study: Key,
+    answers: Annotated[Path, typer.Argument(help='A JSON file: {"question": "answer"}; what is left out is skipped.')],
+    level: Annotated[str | None, typer.Option(help="Another level than your default; that choice is visible.")] = None,
+    address: Address = _HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Check the study, charge your ledger, randomise, send. Example: crowdveil answer send STUDY answers.json"""
+    try:
+        given = json.loads(answers.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{answers} must be a JSON document: {error}") from None
+    if not isinstance(given, dict):
+        raise FileError(f'{answers} must be a JSON object such as {{"question": "answer"}}')
+    with _worker(address, home) as worker:
+        sent = worker.answer(study, given, level=level)
+    result = {"reports": list(sent.reports), "receipt": sent.receipt}
+    show(result, as_json=as_json, human=lambda: _tell_sent(sent))
+
+
+@app.command()
+def budget(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """What you have spent and what is left, by this device's own ledger. Example: crowdveil answer budget"""
+    with _worker(address, home) as worker:
+        loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
+    result = {"cap": cap, "epsilon": loss.epsilon, "left": left.epsilon, "unprotected": loss.unprotected}
+    show(result, as_json=as_json, human=lambda: typer.echo(f"{loss}; ε {left.epsilon:.4f} of {cap:g} left"))
+
+
+@app.command()
+def receipts(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """Every receipt this device holds. Example: crowdveil answer receipts"""
+    with _worker(address, home) as worker:
+        found = worker.receipts()
+    show({"receipts": found}, as_json=as_json, human=lambda: _each(found, lambda each: typer.echo(json.dumps(each))))
+
+
+@app.command()
+def payments(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """What you earned and what was paid out. Example: crowdveil answer payments"""
+    with _worker(address, home) as worker:
+        found = worker.payments()
+    show(found, as_json=as_json, human=lambda: typer.echo(f"{found['balance_cents']} cents to come"))
+
+
+@app.command()
+def withdraw(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+    """Have your reports to a study erased; your pay stays. Example: crowdveil answer withdraw STUDY"""
+    with _worker(address, home) as worker:
+        worker.withdraw(study)
+    show({"withdrawn": study}, as_json=as_json, human=lambda: typer.echo("withdrawn; what you earned stays yours"))
+
+
+def _tell_card(card: dict[str, Any]) -> None:
+    typer.echo(f"{card['id']}  {card['status']:9}  {card['title']} ({card['requester']})")
+    for level in card["levels"]:
+        cost = f"ε {level['charge']['epsilon_nano'] / 1e9:.4f}" if level["charge"] else "not protected"
+        typer.echo(f"    {level['name']}: {level['pay_cents']} cents, {cost}")
+    for warning in card["warnings"]:
+        typer.echo(f"    warning: {warning}")
+
+
+def _tell_study(definition: dict[str, Any]) -> None:
+    typer.echo(f"{definition['title']}: {definition['purpose']}")
+    for question in definition["questions"]:
+        typer.echo(f"  {question['id']}: {question['text']} {json.dumps(question['domain'], ensure_ascii=False)}")
+
+
+def _tell_sent(sent: Any) -> None:
+    for report in sent.reports:
+        typer.echo(f"  {report['question']}: report {report['report']} left this machine")
+    typer.echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")
+
+
+def _each(items: list[Any], tell: Callable[[Any], None]) -> None:
+    for item in items:
+        tell(item)

@@ -1,0 +1,176 @@
+"""crowdveil study: a requester's studies over the API of a broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.cli._common import Force, Json, show, whole_file
+from crowdveil.errors import FileError, InputError
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Run studies at a broker, as a requester."
+)
+Address = Annotated[str, typer.Option(envvar="CROWDVEIL_BROKER", help="Where the broker is.")]
+Token = Annotated[str, typer.Option(envvar="CROWDVEIL_TOKEN", help="A requester's token.")]
+Key = Annotated[str, typer.Argument(metavar="STUDY", help="The id of the study.")]
+_HERE = "http://127.0.0.1:8000"
+
+
+def _ask(address: str, token: str, call: Callable[[Any], Any]) -> Any:
+    from crowdveil.client import Broker, Requester
+
+    if not token:
+        raise InputError(
+            "this needs a requester's token", fix="set CROWDVEIL_TOKEN to what 'crowdveil study sign-in' prints"
+        )
+    with Broker(address, token=token) as broker:
+        return call(Requester(broker))
+
+
+@app.command("sign-in")
+def sign_in(name: str, address: Address = _HERE, as_json: Json = False) -> None:
+    """Print a token that is good for some hours; asks for the password and the code of your authenticator.
+
+    Example: export CROWDVEIL_TOKEN=$(crowdveil study sign-in "Ada's lab")
+    """
+    from crowdveil.client import Broker, Requester
+
+    password = typer.prompt("password", hide_input=True, err=True)
+    code = typer.prompt("code", err=True)
+    with Broker(address) as broker:
+        Requester.sign_in(broker, name, password, code)
+        show({"token": broker.token}, as_json=as_json, human=lambda: typer.echo(broker.token))
+
+
+@app.command()
+def create(draft: Path, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Create a draft from a JSON file and print its id.
+
+    Example: crowdveil study create draft.json
+    """
+    try:
+        content = json.loads(draft.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{draft} must be a JSON document: {error}") from None
+    key = _ask(address, token, lambda requester: requester.create(content))
+    show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
+
+
+@app.command("list")
+def list_studies(address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Your studies. Example: crowdveil study list"""
+    found = _ask(address, token, lambda requester: requester.studies())
+    show({"studies": found}, as_json=as_json, human=lambda: _each(found, _line))
+
+
+@app.command("show")
+def show_study(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """One study: what each level promises, its money, its warnings. Example: crowdveil study show STUDY"""
+    _tell(_ask(address, token, lambda requester: requester.study(study)), as_json=as_json)
+
+
+@app.command()
+def pilot(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Freeze the definition and let the first few answer. Example: crowdveil study pilot STUDY"""
+    _tell(_ask(address, token, lambda requester: requester.pilot(study)), as_json=as_json)
+
+
+@app.command("open")
+def open_study(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Freeze, sign and publish the definition; everybody may answer. Example: crowdveil study open STUDY"""
+    _tell(_ask(address, token, lambda requester: requester.open(study)), as_json=as_json)
+
+
+@app.command("select")
+def select(
+    study: Key,
+    n: Annotated[int | None, typer.Option(help="At most so many.")] = None,
+    address: Address = _HERE,
+    token: Token = "",
+    as_json: Json = False,
+) -> None:
+    """Choose workers, or refine the choice by who has answered since. Example: crowdveil study select STUDY"""
+    found = _ask(address, token, lambda requester: requester.choose_workers(study, n=n))
+    show(found, as_json=as_json, human=lambda: typer.echo(f"{found['new']} invited: {found['stopped_because']}"))
+
+
+@app.command()
+def progress(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Places and money. Example: crowdveil study progress STUDY"""
+    found = _ask(address, token, lambda requester: requester.progress(study))
+    money = found["money"]
+    paid, budget = money["paid_cents"] + money["commission_cents"], money["budget_cents"]
+    line = f"{found['state']}: {found['taken']} of {found['quota']} answered, {paid} of {budget} cents spent"
+    show(found, as_json=as_json, human=lambda: typer.echo(line))
+
+
+@app.command()
+def results(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """The latest estimates with their intervals. Example: crowdveil study results STUDY"""
+    found = _ask(address, token, lambda requester: requester.results(study))
+    show(found, as_json=as_json, human=lambda: _tell_results(found))
+
+
+@app.command()
+def close(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """End the intake and destroy the key that links reports to workers. Example: crowdveil study close STUDY"""
+    _tell(_ask(address, token, lambda requester: requester.close(study)), as_json=as_json)
+
+
+@app.command()
+def publish(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Show the estimates to everybody. Example: crowdveil study publish STUDY"""
+    _tell(_ask(address, token, lambda requester: requester.publish(study)), as_json=as_json)
+
+
+@app.command()
+def export(
+    study: Key,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .csv, .parquet or .json.")],
+    part: Annotated[int, typer.Option(min=0, help="Which domain of the study; 0 is the first.")] = 0,
+    address: Address = _HERE,
+    token: Token = "",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Download a closed study's reports for 'crowdveil infer'. Example: crowdveil study export STUDY -o reports.csv"""
+    with whole_file(output, force=force) as temporary:
+        _ask(address, token, lambda requester: requester.export(study, temporary, part=part))
+        channels = temporary.with_name(temporary.name + ".channels.json")
+        if channels.exists():
+            channels.replace(output.with_name(output.name + ".channels.json"))
+    show({"file": str(output), "part": part}, as_json=as_json, human=lambda: typer.echo(f"reports in {output}"))
+
+
+def _tell(study: dict[str, Any], *, as_json: bool) -> None:
+    def human() -> None:
+        _line(study)
+        for level, promise in study["guarantees"].items():
+            typer.echo(f"  {level}: {promise}")
+        for warning in study["warnings"]:
+            typer.echo(f"  warning: {warning}")
+
+    show(study, as_json=as_json, human=human)
+
+
+def _line(study: dict[str, Any]) -> None:
+    typer.echo(f"{study['id']}  {study['state']:9}  {study['draft']['title']}")
+
+
+def _tell_results(found: dict[str, Any]) -> None:
+    typer.echo(f"batch {found['batch']}, from {found['n']} submissions. {found['privacy']}")
+    for part in found["parts"]:
+        for each in part["questions"]:
+            typer.echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
+        for warning in part["warnings"]:
+            typer.echo(f"  warning: {warning}")
+
+
+def _each(items: list[Any], tell: Callable[[Any], None]) -> None:
+    for item in items:
+        tell(item)

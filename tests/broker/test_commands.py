@@ -1,0 +1,74 @@
+"""The commands that people type: study, answer, backup and restore, against a running broker."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from crowdveil.cli.answer import app as answer_app
+from crowdveil.cli.study import app as study_app
+from crowdveil.errors import DomainError
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+
+def crowdveil(*arguments: object) -> Any:
+    """A command that sets up Django, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "crowdveil", *map(str, arguments), "--json"],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def in_process(app: Any, environment: dict[str, str], *arguments: object) -> Any:
+    done = CliRunner().invoke(app, [*map(str, arguments), "--json"], env=environment)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return json.loads(done.stdout)
+
+
+def test_a_study_is_run_from_the_terminal_and_survives_a_move(server: Any, make_draft: Any, tmp_path: Path) -> None:
+    ask = {"CROWDVEIL_BROKER": server.address, "CROWDVEIL_TOKEN": server.requester_token("terminal")}
+    work = {"CROWDVEIL_BROKER": server.address, "CROWDVEIL_HOME": str(tmp_path / "home")}
+    (tmp_path / "draft.json").write_text(json.dumps(make_draft(minimum_n=2, quota=50)))
+    study = in_process(study_app, ask, "create", tmp_path / "draft.json")["id"]
+    assert in_process(study_app, ask, "open", study)["state"] == "open"
+
+    in_process(answer_app, work, "sign-up")
+    (tmp_path / "answers.json").write_text(json.dumps({"ill": "yes", "days": 4}))
+    sent = in_process(answer_app, work, "send", study, tmp_path / "answers.json")
+    assert {report["question"] for report in sent["reports"]} == {"ill", "days"}
+    assert in_process(answer_app, work, "budget")["epsilon"] > 1.9
+    assert in_process(study_app, ask, "progress", study)["taken"] == 1
+    (tmp_path / "wrong.json").write_text(json.dumps({"ill": "perhaps"}))
+    other = work | {"CROWDVEIL_HOME": str(tmp_path / "other")}
+    in_process(answer_app, other, "sign-up")
+    with pytest.raises(DomainError, match="answer must be one of 'no', 'yes'"):
+        in_process(answer_app, other, "send", study, tmp_path / "wrong.json")
+
+    place = ["--data-dir", server.home] + (["--database", server.database] if server.database else [])
+    written = crowdveil("backup", "-o", tmp_path / "all.gz", *place)
+    assert written["rows"] > 10
+    assert (server.home / "study-keys" / study).read_bytes().hex() not in _unpacked(tmp_path / "all.gz")
+
+    restored = crowdveil("restore", tmp_path / "all.gz", "--data-dir", tmp_path / "new")
+    assert restored["rows"] == written["rows"]
+    assert study in restored["closed"]
+    assert (tmp_path / "new" / "signing.key").read_bytes() == (server.home / "signing.key").read_bytes()
+
+
+def _unpacked(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode()
