@@ -195,7 +195,7 @@ class DawidSkene(IterativeMethod):
             reports,
             done,
             columns,
-            skills=_skills(reports, confusion, classes),
+            skills=_skills(reports, confusion, classes, columns["posterior"]),
             parameters=dict(done.parameters) | {"confusion": confusion, "classes": classes},
         )
 
@@ -226,7 +226,7 @@ def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]
     return np.ascontiguousarray(confusion), np.exp(parameters["log_classes"])
 
 
-def _skills(reports: Reports, confusion: Array, classes: Array) -> Skills:
+def _skills(reports: Reports, confusion: Array, classes: Array, posterior: Array) -> Skills:
     right = np.einsum("wtt,t->w", confusion, classes)
-    low, high = wilson(right, worker_worth(reports, table_channels(reports.channels)))
+    low, high = wilson(right, worker_worth(reports, table_channels(reports.channels), posterior))
     return Skills(reports.workers, right, low, high, "the probability of a right answer")

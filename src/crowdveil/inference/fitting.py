@@ -97,10 +97,15 @@ def provenance(method: Method, reports: Reports) -> dict[str, object]:
     }
 
 
-def worker_worth(reports: Reports, channels: tuple[Channel, ...]) -> NDArray[np.float64]:
-    """How many unprotected answers each worker's reports are worth."""
+def worker_worth(reports: Reports, channels: tuple[Channel, ...], posterior: Array) -> NDArray[np.float64]:
+    """How many unprotected answers to questions with known truths each worker's reports are worth.
+
+    Where the truth has only the probability p, an answer tells ((k·p − 1) / (k − 1))² as much about a skill.
+    """
+    n_options = posterior.shape[1]
+    sure = np.square((n_options * posterior.max(axis=1, initial=0.0) - 1) / max(n_options - 1, 1))
     worth = np.array([channel_worth(channel) for channel in channels])
-    weights = None if (worth == 1).all() else worth[reports.channel]
+    weights = worth[reports.channel] * sure[reports.question]
     return np.bincount(reports.worker, weights, minlength=reports.n_workers).astype(np.float64)
 
 

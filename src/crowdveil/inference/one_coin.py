@@ -168,7 +168,7 @@ class OneCoin(IterativeMethod):
         # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
         skill = done.parameters["skill"]
-        low, high = wilson(skill, worker_worth(reports, table_channels(reports.channels)))
+        low, high = wilson(skill, worker_worth(reports, table_channels(reports.channels), columns["posterior"]))
         skills = Skills(reports.workers, skill, low, high, "the probability of a right answer")
         return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
 

@@ -85,7 +85,7 @@ class PrivateDawidSkene(IterativeMethod):
         done, columns = fit_model(self, model, reports)
         channels = table_channels(reports.channels)
         skill = _rescaled(done.parameters["skill"], reports, channels)
-        low, high = wilson(skill, worker_worth(reports, channels))
+        low, high = wilson(skill, worker_worth(reports, channels, columns["posterior"]))
         skills = Skills(reports.workers, skill, low, high, "the probability of a right answer, rescaled for the noise")
         return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
 

@@ -25,11 +25,19 @@ def table_channels(channels: tuple[AnyChannel, ...]) -> tuple[Channel, ...]:
 def votes_of(
     rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int, n_options: int
 ) -> NDArray[np.float64]:
-    """Unbiased votes for each question and option; ∅ has no column."""
+    """Unbiased votes for each question and option; ∅ has no column.
+
+    Where channels mix, each counts by what its reports are worth: one report at a small ε must not outvote ten clear
+    answers. The least noisy channel's votes count in full.
+    """
     votes = np.zeros((n_questions, n_options))
+    if len(channels) == 1:
+        return _channel_votes(rows.question, rows.report, channels[0], n_questions, n_options)
+    worth = np.array([channel_worth(channel) for channel in channels])
     for index, channel in enumerate(channels):
-        chosen = slice(None) if len(channels) == 1 else np.flatnonzero(rows.channel == index)
-        votes += _channel_votes(rows.question[chosen], rows.report[chosen], channel, n_questions, n_options)
+        chosen = np.flatnonzero(rows.channel == index)
+        counted = _channel_votes(rows.question[chosen], rows.report[chosen], channel, n_questions, n_options)
+        votes += counted * (worth[index] / worth.max())
     return votes
 
 

@@ -69,8 +69,9 @@ class WeightedMeanModel:
         weight = parameters["weight"][rows.worker]
         total = sums(rows.question, weight * rows.value, block.n_questions)
         mass = sums(rows.question, weight * rows.share, block.n_questions)
-        pull = np.clip(weight * rows.share / np.maximum(mass, 1e-300)[rows.question], 0.0, 1.0)
-        return centre(total, mass, self.context.domain), pull
+        shares, masses = weight * rows.share, mass[rows.question]
+        pull = np.divide(shares, masses, out=np.ones_like(shares), where=masses > 1e-12)
+        return centre(total, mass, self.context.domain), np.clip(pull, 0.0, 1.0)
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         floor = float(parameters["floor"])
@@ -103,7 +104,7 @@ class WeightedMeanModel:
         count = sums(state.question, None, block.n_questions)
         mass = sums(state.question, weight * state.share, block.n_questions)
         noise = sums(state.question, weight**2 * parameters["variance"][state.worker], block.n_questions)
-        variance = noise / np.maximum(mass, 1e-12) ** 2
+        variance = noise / np.maximum(mass, 1e-9) ** 2
         return with_interval(value, variance, count - 1, count > 0, self.context.domain)
 
 
@@ -131,7 +132,7 @@ class WeightedMean(IterativeMethod):
 
     def model(self, context: Context) -> WeightedMeanModel:
         low, high = bounds_of(context.domain)
-        least = self.least_spread * max(high - low, 1e-12)
+        least = self.least_spread * ((high - low) or 1.0)
         return WeightedMeanModel(context=context, least=least, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:

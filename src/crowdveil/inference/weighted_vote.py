@@ -90,7 +90,8 @@ class WeightedVoteModel:
         return statistics, replace(state, value=value)
 
     def _tally(self, block: Block, parameters: Parameters, state: Ballots) -> Array:
-        weight = parameters["weight"][state.worker]
+        # A report counts by its worker and by what its channel leaves of it, so that mixed channels mix well.
+        weight = parameters["weight"][state.worker] * state.worth
         columns = [
             np.bincount(state.question, weight * state.votes[:, option], minlength=block.n_questions)
             for option in range(state.votes.shape[1])
@@ -163,7 +164,7 @@ class WeightedVote(IterativeMethod):
         model = self.model(context_of(reports, _start(reports, start)))
         done, columns = fit_model(self, model, reports)
         agreement = done.parameters["agreement"]
-        low, high = wilson(agreement, worker_worth(reports, channels))
+        low, high = wilson(agreement, worker_worth(reports, channels, columns["posterior"]))
         skills = Skills(reports.workers, agreement, low, high, "the share of answers that agree with the outcome")
         return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
 

@@ -1,0 +1,112 @@
+"""Methods for numbers: Sun's Algorithm 1 descends, medians are medians, and noise does not pull to the middle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inference.crowds import number_crowd, protected
+
+from crowdveil import Answers, Choices, InputError, Reports, Scale
+from crowdveil.guarantee import Guarantee
+from crowdveil.inference import Mean, Median, WeightedMean
+from crowdveil.noise import NoiseRecord
+
+LEVELS = Scale(0, 50)
+
+
+@given(st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=5), min_size=2, max_size=6), st.integers(0, 99))
+@settings(max_examples=60)
+def test_the_sum_of_distances_never_rises(answers: list[list[int]], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (worker, question, answer)
+        for worker, given_answers in enumerate(answers)
+        for question, answer in zip(rng.permutation(5), given_answers, strict=False)
+    ]
+    fitted = WeightedMean(max_iter=400, tol=1e-12).fit(Reports.unprotected(Answers.from_rows(rows, LEVELS)))
+    assert (np.diff(fitted.trace) <= 1e-9 * (1 + fitted.trace[0])).all()
+
+
+@given(st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=9), min_size=1, max_size=3))
+@settings(max_examples=60)
+def test_one_answer_per_worker_gives_the_median(answers: list[list[int]]) -> None:
+    rows = [
+        (f"{question}.{number}", question, answer)
+        for question, given_answers in enumerate(answers)
+        for number, answer in enumerate(given_answers)
+    ]
+    fitted = WeightedMean(max_iter=5000, tol=1e-13).fit(Reports.unprotected(Answers.from_rows(rows, LEVELS)))
+    for value, given_answers in zip(fitted.value, answers, strict=True):
+        ranked = sorted(given_answers)
+        middle = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+        assert middle[0] - 0.01 <= value <= middle[1] + 0.01
+
+
+def test_careless_workers_count_less() -> None:
+    answers, truth = number_crowd(1, spread=(0.3, 6))
+    reports = Reports.unprotected(answers)
+    errors = {kind.name: np.abs(kind().fit(reports).value - truth).mean() for kind in (Mean, Median, WeightedMean)}
+    assert errors["weighted-mean"] < errors["mean"]
+    assert errors["weighted-mean"] < errors["median"]
+
+
+@pytest.mark.parametrize("kind", [Mean, WeightedMean])
+def test_noise_is_taken_out_and_not_averaged_in(kind: type[Mean | WeightedMean]) -> None:
+    answers, truth = number_crowd(2, n_questions=40, n_workers=400, per_question=300)
+    reports = protected(answers, 4.0, 3)
+    unbiased, raw = kind().fit(reports), kind(as_answers=True).fit(reports)
+    assert abs((unbiased.value - truth).mean()) < 0.25
+    pull = np.polyfit(truth, unbiased.value, 1)[0], np.polyfit(truth, raw.value, 1)[0]
+    assert pull[0] == pytest.approx(1, abs=0.15)
+    assert pull[1] < 0.85
+
+
+@pytest.mark.parametrize("kind", [Mean, Median])
+def test_participation_that_is_protected_is_divided_out(kind: type[Mean | Median]) -> None:
+    answers, truth = number_crowd(3, n_questions=20, n_workers=600, per_question=300)
+    fitted = kind().fit(protected(answers, 5.0, 4, protect_participation=True))
+    assert np.abs(fitted.value - truth).mean() < 1.2
+
+
+def test_as_answers_leaves_empty_reports_out() -> None:
+    answers, _ = number_crowd(4, n_questions=10, n_workers=40, per_question=20)
+    reports = protected(answers, 20.0, 5, protect_participation=True)
+    raw, plain = Mean(as_answers=True).fit(reports), Mean().fit(Reports.unprotected(answers))
+    np.testing.assert_allclose(raw.value, plain.value, atol=1e-6)
+
+
+def test_noisy_numbers_of_research_mechanisms_are_read_as_they_are() -> None:
+    rng = np.random.default_rng(5)
+    answers, truth = number_crowd(5, per_question=40)
+    record = NoiseRecord("laplace", 8.0, Guarantee("value", 1.0, 0.5, research_only=True))
+    noisy = answers.answer + rng.laplace(scale=2, size=len(answers))
+    empty = np.full(len(answers), -1)
+    reports = Reports(
+        answers.worker, answers.question, empty, np.zeros(len(answers)), answers.workers, answers.questions,
+        (record,), answers.domain, noisy,
+    )  # fmt: skip
+    for kind in (Mean, Median, WeightedMean):
+        assert np.abs(kind().fit(reports).value - truth).mean() < 1.0
+
+
+def test_a_warm_start_gives_the_cold_weighted_mean() -> None:
+    reports = Reports.unprotected(number_crowd(6)[0])
+    old = WeightedMean().fit(reports.rows(np.flatnonzero(reports.question < 130)))
+    cold, warm = WeightedMean().fit(reports), WeightedMean().fit(reports, old)
+    np.testing.assert_allclose(warm.value, cold.value, atol=1e-2)
+    assert warm.iterations < cold.iterations
+
+
+@pytest.mark.parametrize("kind", [Mean, Median, WeightedMean])
+def test_words_are_refused(kind: type[Mean]) -> None:
+    reports = Reports.unprotected(Answers.from_rows([("ada", "q", "yes")], Choices(("no", "yes"))))
+    with pytest.raises(InputError, match="needs numbers"):
+        kind().fit(reports)
+
+
+def test_options_that_are_numbers_are_read_as_numbers() -> None:
+    rows = [("ada", "q", "10"), ("bob", "q", "-2.5")]
+    reports = Reports.unprotected(Answers.from_rows(rows, Choices(("-2.5", "10"))))
+    assert Mean().fit(reports).values() == [3.75]
