@@ -69,6 +69,8 @@ def test_own_code_is_found_in_the_working_directory(tmp_path: Path) -> None:
         (("os:getcwd", "--epsilon", 1, "--options", "a,b"), "failed on the answer"),
         (("--all", "--param", "a=b"), "--param belongs to one mechanism"),
         (("laplace", "--samples", 7), "at least 100 samples"),
+        (("--all", "--epsilon", -1), "epsilon must be a positive finite number"),
+        (("randomized-response", "--epsilon", 0), "epsilon must be a positive finite number"),
     ],
 )
 def test_bad_questions_get_one_sentence(arguments: tuple[object, ...], said: str) -> None:

@@ -12,7 +12,7 @@ from crowdveil.audit.conformance import Vector, javascript_conforms, python_conf
 from crowdveil.audit.exact import exact_audit
 from crowdveil.audit.floating_point import laplace_by_inversion, named_share, named_share_of_table
 from crowdveil.audit.row import Row, Verdict, refuted
-from crowdveil.audit.subjects import Subject, callable_subject, mechanism_subject
+from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
@@ -77,14 +77,15 @@ def audit_callable(
 ) -> Row:
     """Anybody's code against its claim."""
     subject = callable_subject(name, domain, participation=participation)
-    bound = _bound(subject, samples or SAMPLES, delta)
+    n = samples or affordable_samples(subject, SAMPLES)
+    bound = _bound(subject, n, delta)
     return Row(
         name,
         _unit(participation),
         claimed,
         lower_bound=bound.epsilon,
         verdict=refuted(claimed, bound.epsilon),
-        note=f"from {samples or SAMPLES} samples per input",
+        note=f"from {n} samples per input",
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from crowdveil.mechanisms import Mechanism
 
 # Stands for a report that was never sent; no mechanism releases it.
 _SILENCE = -1
+_SECONDS, _TRIAL, _FEWEST = 20.0, 100, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,14 @@ def callable_subject(name: str, domain: Domain, *, participation: bool) -> Subje
             raise InputError(sentence, fix="it is called with one answer and returns one report") from error
 
     return Subject(source, len(inputs))
+
+
+def affordable_samples(subject: Subject, most: int) -> int:
+    """As many samples per input as some twenty seconds allow; code that is called one by one may be slow."""
+    start = time.perf_counter()
+    subject.source(0, _TRIAL)
+    each = (time.perf_counter() - start) / _TRIAL
+    return max(_FEWEST, min(most, int(_SECONDS / (each * subject.n_inputs + 1e-12))))
 
 
 def load_callable(name: str) -> Callable[..., Any]:

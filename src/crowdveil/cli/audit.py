@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,23 +12,23 @@ import typer
 from crowdveil.audit import Row, audit_callable, audit_mechanism, audit_registry
 from crowdveil.audit.registry import described
 from crowdveil.cli._common import (
-    Epsilon,
     Json,
     Options,
     Parameters,
-    Participation,
     ScaleFlag,
     domain_of,
-    needed_domain,
     parameters_of,
     show,
     tracked,
+    working,
 )
-from crowdveil.domain import Scale
-from crowdveil.entropy import Keystream
+from crowdveil.domain import Domain, Scale
+from crowdveil.entropy import Entropy, Keystream
 from crowdveil.errors import CheckError, InputError
-from crowdveil.guarantee import round_up
+from crowdveil.guarantee import positive_epsilon, round_up
 from crowdveil.mechanisms import MECHANISMS
+
+_FIVE_LEVELS = Scale(1, 5)
 
 
 def command(
@@ -35,11 +36,13 @@ def command(
     all_: Annotated[
         bool, typer.Option("--all", help="Every mechanism; research ones are shown but do not fail.")
     ] = False,
-    epsilon: Epsilon = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The ε that is claimed (default 1).")] = None,
     options: Options = None,
     scale: ScaleFlag = None,
     param: Parameters = None,
-    protect_participation: Participation = False,
+    protect_participation: Annotated[
+        bool, typer.Option("--protect-participation", help="Answered and not answered must look alike, too.")
+    ] = False,
     delta: Annotated[float, typer.Option("--delta", help="The δ of a callable's claim.")] = 0.0,
     samples: Annotated[int | None, typer.Option("--samples", help="Samples per input of a black-box audit.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Repeat an audit exactly.")] = None,
@@ -51,43 +54,75 @@ def command(
     """
     if all_ == (subject is not None):
         raise InputError("name one mechanism or module:callable, or give --all")
-    entropy = Keystream(secrets.token_hex(16) if seed is None else seed)
-    domain = domain_of(options, scale) or Scale(1, 5)
-    claimed = epsilon if epsilon is not None or param else 1.0
+    asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed))
     if subject is None:
-        if param:
-            raise InputError("--param belongs to one mechanism; with --all there are many")
-        rows = audit_registry(
-            domain,
-            epsilon=claimed or 1.0,
-            participation=protect_participation,
-            entropy=entropy,
-            samples=samples,
-            names=tracked(list(MECHANISMS), "auditing"),
-        )
+        rows = _audit_all(asked, param)
     elif ":" in subject:
-        if epsilon is None:
-            raise InputError("the claim to check is missing", fix="give --epsilon")
-        domain = needed_domain(options, scale)
-        participation = protect_participation
-        rows = [
-            audit_callable(subject, domain, claimed=epsilon, participation=participation, delta=delta, samples=samples)
-        ]
+        rows = [_audit_callable(subject, asked, delta)]
     else:
-        parameters = parameters_of(param) | ({} if claimed is None else {"epsilon": claimed})
-        chosen = described(subject, parameters, participation=protect_participation)
-        rows = [
-            audit_mechanism(
-                chosen,
-                domain,
-                claimed=None if subject == "none" else claimed,
-                participation=protect_participation,
-                entropy=entropy,
-                samples=samples,
-            )
-        ]
+        rows = [_audit_one(subject, asked, param)]
     show({"rows": [row.to_json() for row in rows]}, as_json=json, human=lambda: _table(rows))
     _fail_on_excess(rows, forgive_research=all_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What every audit needs to know."""
+
+    epsilon: float | None
+    domain: Domain | None
+    participation: bool
+    samples: int | None
+    entropy: Entropy
+
+
+def _entropy(seed: int | None) -> Entropy:
+    """A keystream, because an audit draws millions of reports and releases none; secret unless a seed is given."""
+    return Keystream(secrets.token_hex(16) if seed is None else seed)
+
+
+def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
+    if param:
+        raise InputError("--param belongs to one mechanism; with --all there are many")
+    return audit_registry(
+        asked.domain or _FIVE_LEVELS,
+        epsilon=positive_epsilon(1.0 if asked.epsilon is None else asked.epsilon),
+        participation=asked.participation,
+        entropy=asked.entropy,
+        samples=asked.samples,
+        names=tracked(list(MECHANISMS), "auditing"),
+    )
+
+
+def _audit_callable(name: str, asked: _Asked, delta: float) -> Row:
+    if asked.epsilon is None:
+        raise InputError("the claim to check is missing", fix="give --epsilon")
+    if asked.domain is None:
+        raise InputError("an audit of your code needs to know what may be answered", fix="give --options or --scale")
+    with working(f"auditing {name}"):
+        return audit_callable(
+            name,
+            asked.domain,
+            claimed=asked.epsilon,
+            participation=asked.participation,
+            delta=delta,
+            samples=asked.samples,
+        )
+
+
+def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Row:
+    claimed = asked.epsilon if asked.epsilon is not None or param else 1.0
+    parameters = parameters_of(param) | ({} if claimed is None else {"epsilon": claimed})
+    subject = described(name, parameters, participation=asked.participation)
+    with working(f"auditing {name}"):
+        return audit_mechanism(
+            subject,
+            asked.domain or _FIVE_LEVELS,
+            claimed=None if name == "none" else claimed,
+            participation=asked.participation,
+            entropy=asked.entropy,
+            samples=asked.samples,
+        )
 
 
 def _fail_on_excess(rows: list[Row], *, forgive_research: bool) -> None:
