@@ -1,0 +1,20 @@
+"""The last check before a table leaves a mechanism: its exact ε against the request."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from crowdveil import Channel
+from crowdveil.errors import UnservableError
+from crowdveil.forms import Rotate
+from crowdveil.mechanisms.tables import verified
+
+CHANNEL = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(3 * 2**30, 2**30))
+
+
+def test_a_table_above_the_request_is_refused_by_the_smallest_margin() -> None:
+    assert verified(CHANNEL, CHANNEL.epsilon, name="test") is CHANNEL
+    with pytest.raises(UnservableError, match=r"cannot keep ε 1\.09861 with 2 inputs.*use randomized-response"):
+        verified(CHANNEL, math.nextafter(CHANNEL.epsilon, 0), name="test")
