@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.answers import Answers, check_unique
 from crowdveil.domain import EMPTY, Choices, Domain
 from crowdveil.errors import DomainError
+from crowdveil.files.problems import answered_twice
 from crowdveil.files.table import TextTable, read_table
 from crowdveil.files.write import write_table
 
@@ -63,9 +64,7 @@ def refuse_duplicates(
     """A worker answers a question once; a second row is a mistake or a second spend, never silently merged."""
     repeated = check_unique(worker, question, n_questions)
     if repeated is not None:
-        raise table.wrong(
-            "this worker has answered this question in an earlier row", repeated, "question", "keep one of the rows"
-        )
+        raise table.refuse(answered_twice(), repeated)
 
 
 def write_answers(path: str | Path, answers: Answers) -> None:

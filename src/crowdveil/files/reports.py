@@ -19,6 +19,7 @@ from crowdveil.channel import Channel, Output
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in, refuse_duplicates
+from crowdveil.files.problems import unknown_channel, unknown_report
 from crowdveil.files.table import TextTable, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
 from crowdveil.noise import FORMAT as NOISE_FORMAT
@@ -34,7 +35,7 @@ def read_reports(path: str | Path, domain: Domain | None = None) -> Reports:
     table = read_table(path, ["worker", "question", ("report", "answer")], optional=["channel"])
     if "report" not in table:
         return Reports.unprotected(answers_in(table, domain))
-    channels, own_domain = _channels_of(Path(path), table)
+    channels, own_domain = channels_beside(Path(path), table.metadata.get(METADATA_KEY))
     return reports_in(table, channels, domain or own_domain)
 
 
@@ -104,9 +105,10 @@ def _any_channel(entry: Any) -> AnyChannel:
     return Channel.from_json(entry)
 
 
-def _channels_of(path: Path, table: TextTable) -> tuple[tuple[AnyChannel, ...], Domain]:
+def channels_beside(path: Path, inside: bytes | None = None) -> tuple[tuple[AnyChannel, ...], Domain]:
+    """The channels inside a Parquet file, or else in the file beside it; without any, reports are refused."""
     beside = [sidecar(path), path.with_suffix(".channels.json")]
-    text: str | bytes | None = table.metadata.get(METADATA_KEY)
+    text = inside
     source = path.name
     for candidate in beside:
         if text is None and candidate.is_file():
@@ -138,8 +140,7 @@ def _channel_column(table: TextTable, n_channels: int) -> NDArray[np.int16]:
     places = np.array([known.get((text or "").strip(), -1) for text in texts], dtype=np.int16)
     channel: NDArray[np.int16] = places[codes]
     if (wrong := np.flatnonzero(channel < 0)).size:
-        problem = f"channel must be from 0 to {n_channels - 1}; got {texts[codes[wrong[0]]]!r}"
-        raise table.wrong(problem, int(wrong[0]), "channel", "name a channel that travels with the file")
+        raise table.refuse(unknown_channel(n_channels, texts[codes[wrong[0]]]), int(wrong[0]))
     return channel
 
 
@@ -158,8 +159,7 @@ def _report_column(
         places = _output_places(entry, texts)
         report[rows] = places[codes[rows]]
         if (wrong := rows[report[rows] < 0]).size:
-            problem = f"report must be an output of channel {index}; got {texts[codes[wrong[0]]]!r}"
-            raise table.wrong(problem, int(wrong[0]), "report", "check the file and its channels")
+            raise table.refuse(unknown_report(index, texts[codes[wrong[0]]]), int(wrong[0]))
     return report, number
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
+from crowdveil.files.problems import Problem, empty_id
 
 _SAME = {"task": "question", "label": "answer"}
 
@@ -56,10 +57,14 @@ class TextTable:
         codes, texts = self.coded(name)
         if None in texts:
             row = int(np.argmax(codes == texts.index(None)))
-            raise self.wrong(f"every row must name its {name}; got an empty cell", row, name, "fill it in")
+            raise self.refuse(empty_id(name), row)
         ids = np.empty(len(texts), dtype=object)
         ids[:] = texts
         return codes, ids
+
+    def refuse(self, problem: Problem, index: int) -> FileError:
+        """The error for a known kind of problem in the row at `index`."""
+        return self.wrong(problem.sentence, index, problem.field, problem.fix)
 
     def wrong(self, problem: str, index: int, field: str, fix: str) -> FileError:
         """The error for the row at `index`."""

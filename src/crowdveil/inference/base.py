@@ -21,6 +21,8 @@ class Method(ABC):
     summary: ClassVar[str]
     numeric: ClassVar[bool] = False
     """True when values are numbers, False when they are options."""
+    question_local: ClassVar[bool] = False
+    """True when a question's estimate depends on the reports to that question alone."""
 
     @abstractmethod
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:

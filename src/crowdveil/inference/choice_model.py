@@ -31,6 +31,7 @@ class ChoiceModel(ABC):
     objective: ClassVar[str] = "log-likelihood"
     goal: ClassVar[Goal] = "rise"
     keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:

@@ -84,17 +84,21 @@ def from_columns(method: Method, reports: Reports, columns: Columns, warnings: t
 
 def provenance(method: Method, reports: Reports) -> dict[str, object]:
     """What the estimate was made from, and how."""
-    configured = {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
-    engine = getattr(configured.pop("engine", None), "name", "local")
     return {
         "method": method.name,
-        "parameters": {name: value for name, value in configured.items() if not isinstance(value, Mapping)},
-        "engine": engine,
+        "parameters": configuration(method),
+        "engine": getattr(getattr(method, "engine", None), "name", "local"),
         "n_reports": len(reports),
         "n_questions": reports.n_questions,
         "n_workers": reports.n_workers,
         "channels": [channel.sha256 for channel in reports.channels],
     }
+
+
+def configuration(method: Method) -> dict[str, object]:
+    """The method's settings, without the engine and without tables of gold or history."""
+    configured = {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
+    return {name: value for name, value in configured.items() if name != "engine" and not isinstance(value, Mapping)}
 
 
 def worker_worth(reports: Reports, channels: tuple[Channel, ...], posterior: Array) -> NDArray[np.float64]:

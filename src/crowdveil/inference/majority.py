@@ -27,6 +27,7 @@ class Majority(Method):
 
     name: ClassVar[str] = "majority"
     summary: ClassVar[str] = "the option with most votes, the channel's noise taken out"
+    question_local: ClassVar[bool] = True
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         channels = table_channels(reports.channels)

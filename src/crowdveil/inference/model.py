@@ -84,7 +84,8 @@ class Model(Protocol):
     """One iterative method on one table. It is built from a Context, holds no data, and can be pickled.
 
     `objective` names what `measure` returns; with the goal "rise" or "fall" it may never go the other way, with
-    "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block.
+    "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block, `remembers`
+    True when a pass changes the state (messages): an engine that moves blocks about must then store it anew.
     """
 
     @property
@@ -95,6 +96,9 @@ class Model(Protocol):
 
     @property
     def keeps_rows(self) -> bool: ...
+
+    @property
+    def remembers(self) -> bool: ...
 
     def init(self) -> Parameters:
         """Where to start: the warm start, a guess, or nothing."""

@@ -43,6 +43,7 @@ class WeightedMeanModel:
     goal: ClassVar[Goal] = "fall"
     objective: ClassVar[str] = "sum of distances"
     keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
 
     def init(self) -> Parameters:
         if self.context.warm:

@@ -48,6 +48,7 @@ class WeightedVoteModel:
     goal: ClassVar[Goal] = "vanish"
     objective: ClassVar[str] = "share of values that changed"
     keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = True
 
     def init(self) -> Parameters:
         if self.context.warm:

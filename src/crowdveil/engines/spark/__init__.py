@@ -1,0 +1,12 @@
+"""The same inference on Apache Spark: packed blocks in a DataFrame, the same driver, models and kernels.
+
+Only the DataFrame API is used, so Spark Connect and managed Spark work too. Questions are packed into blocks that
+never split one; workers get dense codes by distinct → sort → offset; parameters travel with the tasks; statistics are
+added chunk by chunk in tasks; results go straight to Parquet. The driver holds parameters, never reports.
+"""
+
+from crowdveil.engines.spark.connection import open_spark
+from crowdveil.engines.spark.fit import fit_on_spark
+from crowdveil.engines.spark.table import SparkReports, read_spark, unprotected
+
+__all__ = ["SparkReports", "fit_on_spark", "open_spark", "read_spark", "unprotected"]

@@ -1,0 +1,40 @@
+"""A Spark session: local, a cluster's master, or a Spark Connect server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from pyspark.sql import SparkSession
+
+from crowdveil.errors import InputError
+
+# One file of packed blocks is one task: Spark would otherwise merge small files and leave processors idle.
+_SETTINGS = {
+    "spark.sql.files.openCostInBytes": str(512 << 20),
+    "spark.sql.parquet.compression.codec": "none",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def open_spark(master: str | None = None, *, remote: str | None = None, **settings: str) -> SparkSession:
+    """A session on this machine, on `master` (spark://…, local[4]) or through Spark Connect at `remote` (sc://…)."""
+    if master and remote:
+        raise InputError("give either a master or a remote; got both")
+    if remote is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise InputError("Spark needs Java and none was found", fix="install a Java 17 runtime or use --engine local")
+    # Executors must run this interpreter, or compiled packages would not match.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("crowdveil")
+    builder = builder.remote(remote) if remote else builder.master(master or "local[*]")
+    loopback = _LOOPBACK if not remote and _local(master) else {}
+    for name, value in (loopback | _SETTINGS | settings).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _local(master: str | None) -> bool:
+    return master is None or master.startswith("local") or "127.0.0.1" in master
