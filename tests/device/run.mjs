@@ -8,7 +8,7 @@ import { capOf, carryOver, charge, exportLedger, importLedger, merge, spent } fr
 import { nanoDown, nanoUp, rhoMax } from "../../src/crowdveil/device/nano.js";
 import { commit, flush, setEntry } from "../../src/crowdveil/device/outbox.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
-import { memoryStore } from "../../src/crowdveil/device/store.js";
+import { memoryStore } from "./memory.mjs";
 import { readStudy, symbols, visible } from "../../src/crowdveil/device/study.js";
 
 globalThis.crypto ??= webcrypto; // browsers and Node 20 have it; Debian 12's Node 18 does not

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import studies
-from node import node
+from device import studies
+from device.node import node
 
 from crowdveil.accounting.conversion import rho_max
 from crowdveil.accounting.ledger import Budget

@@ -6,16 +6,12 @@ import copy
 import json
 import math
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from node import DEVICE, node, vectors
+from device.node import DEVICE, node, vectors
 
 from crowdveil import Channel, ChannelError
 from crowdveil.entropy import FixedBytes

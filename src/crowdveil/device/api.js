@@ -48,17 +48,12 @@ async function answerOf(url, request) {
   }
 }
 
-/** A file of this app, refused by the browser unless its hash fits. @param {string} url @param {string} integrity */
-async function words(url, integrity) {
-  return (await answerOf(url, { integrity, credentials: "omit" })).json();
-}
-
 /** @param {string} text */
 const part = (text) => encodeURIComponent(text);
 
 export const api = {
-  words,
-  about: () => call("GET", ""),
+  /** A file of this app, refused by the browser unless its hash fits. @param {string} url @param {string} integrity */
+  words: async (url, integrity) => (await answerOf(url, { integrity, credentials: "omit" })).json(),
   studies: () => call("GET", "studies?limit=100"),
   /** @param {string} token */
   myStudies: (token) => call("GET", "workers/me/studies", { token }),

@@ -24,7 +24,7 @@ const say = (text) => status.replaceChildren(text);
 async function show() {
   const state = await load(store);
   const path = location.hash.replace(/^#\/?/, "").split("/");
-  const context = { store, state, release, say, act, again: show, go: (/** @type {string} */ to) => { location.hash = to; } };
+  const context = { store, state, release, say, act, again: show };
   showNavigation(state.me ? path[0] ?? "" : null);
   const content = await pageOf(context, path).catch((error) => [h("p", { class: "notice bad", role: "alert" }, sentence(error))]);
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
@@ -49,7 +49,7 @@ function showNavigation(place) {
     h("a", { href: `#/${to}`, "aria-current": to === place ? "page" : undefined }, t(key))));
 }
 
-/** Do what a button asks, once at a time, and say what went wrong. @param {() => Promise<unknown>} work */
+/** Once at a time; says what went wrong. @param {() => Promise<unknown>} work */
 async function act(work) {
   if (document.body.classList.contains("busy")) return;
   document.body.classList.add("busy");

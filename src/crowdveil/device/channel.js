@@ -12,15 +12,15 @@ import { Refusal } from "./refusal.js";
 export const FORMAT = "crowdveil-channel/1";
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
-const FIELDS = "bits,format,inputs,outputs,sampler";
+const FIELDS = ["bits,format,inputs,outputs,sampler,weights", "bits,format,inputs,kind,outputs,sampler"];
 
-/** Read the wire form; anything tampered with, not normalised or not understood is refused. @param {any} data @returns {Channel} */
+/** Anything tampered with, not normalised or not understood is refused. @param {any} data @returns {Channel} */
 export function readChannel(data) {
   if (data === null || typeof data !== "object" || data.format !== FORMAT) throw new Refusal("channel.format");
   const { sha256, ...fields } = data;
   if (hashOrNothing(fields) !== sha256) throw new Refusal("channel.hash");
   const names = Object.keys(fields).sort().join();
-  if (names !== `${FIELDS},weights` && names !== withKind()) throw new Refusal("channel.fields", { got: names });
+  if (!FIELDS.includes(names)) throw new Refusal("channel.fields", { got: names });
   checkShape(fields);
   const table = fields.sampler === "rotate" ? readRotation(fields) : readTable(fields);
   const protectsParticipation = fields.inputs.at(-1) === null;
@@ -43,7 +43,7 @@ export function rho(channel) {
   return channel.epsilon === Infinity ? Infinity : rhoOf(worstRows(channel));
 }
 
-/** Rows among which the largest loss stands: all of them, or two where all pairs are alike. @param {Pick<Channel, "rotation" | "inputs" | "weights">} channel */
+/** All rows, or two where all pairs are alike. @param {Pick<Channel, "rotation" | "inputs" | "weights">} channel */
 function worstRows({ rotation, inputs, weights }) {
   if (!rotation) return weights;
   const { keep, lie } = rotation;
@@ -52,7 +52,7 @@ function worstRows({ rotation, inputs, weights }) {
   return [[keep, lie, rest], [lie, keep, rest]];
 }
 
-/** P(report | answer) of one cell, for showing it, never for drawing. @param {Channel} channel @param {number} input @param {number} output */
+/** P(report | answer), to be shown, never for drawing. @param {Channel} channel @param {number} input @param {number} output */
 export function probability(channel, input, output) {
   const { rotation, weights, bits } = channel;
   const weight = rotation ? (input === output ? rotation.keep : rotation.lie) : (weights[input]?.[output] ?? 0n);
@@ -138,8 +138,4 @@ function hashOrNothing(fields) {
   } catch {
     return null;
   }
-}
-
-function withKind() {
-  return [...FIELDS.split(","), "kind"].sort().join();
 }

@@ -30,8 +30,7 @@ export function epsilonOf(weights) {
 
 /**
  * The smallest ρ we can certify with D_α(row ‖ row') ≤ ρ·α for all α > 1 (zero-concentrated privacy).
- * Intervals of α are halved, worst first, until the certified bound is within 0.01 % of a value that is attained;
- * beyond the last α the ratio is at most ε/α.
+ * Intervals of α are halved, worst first; beyond the last α the ratio is at most ε/α.
  * @param {bigint[][]} weights
  */
 export function rhoOf(weights) {
@@ -56,10 +55,8 @@ export function rhoOf(weights) {
 }
 
 /**
- * An upper bound of G(α)/α on [low, high], G being the largest Rényi divergence between two rows.
- * With t = α − 1, K(t) = t·G(1 + t) is a maximum of cumulant functions, so it is convex and lies below its chord
- * A + B·t, where A ≤ 0 because K(0) = 0. Hence G/α ≤ (A + B·t) / (t·(1 + t)) = A/t + (B − A)/(1 + t), which
- * rises up to t = 1 / (√((B − A) / −A) − 1) and then falls.
+ * An upper bound of G(α)/α on [low, high]: with t = α − 1, t·G(1 + t) is convex and lies below its chord A + B·t,
+ * A ≤ 0. Hence G/α ≤ A/t + (B − A)/(1 + t), which rises up to t = 1 / (√((B − A) / −A) − 1) and then falls.
  * @param {(alpha: number) => number} worst @param {number} low @param {number} high
  */
 function chordBound(worst, low, high) {
@@ -129,7 +126,7 @@ function dot(p, q) {
   return sum;
 }
 
-/** @param {bigint[][]} weights @returns {bigint[][]} */
+/** @param {bigint[][]} weights */
 function columns(weights) {
   return (weights[0] ?? []).map((_, y) => weights.map((row) => row[y] ?? 0n));
 }

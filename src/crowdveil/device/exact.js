@@ -2,8 +2,8 @@
  * Logarithms of exact ratios, rounded up: a privacy loss is never understated. The twin of `crowdveil.exact`.
  */
 
-// Fixed point with 192 bits behind the point; every step below errs by less than one unit, and there are
-// fewer than 2^12 steps. The slack covers them all and is far below the precision of a double.
+// Fixed point with 192 bits; every step errs by less than one unit, there are fewer than 2^12 steps, and the slack
+// covers them all.
 const POINT = 192n;
 const SLACK = 1n << 12n;
 const LN2 = twiceArtanh(1n, 3n);

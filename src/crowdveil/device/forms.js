@@ -12,7 +12,7 @@ export function count(text) {
   return BigInt(text);
 }
 
-/** The weights that a wire `kind` other than "rotate" spells. @param {any} kind @param {Shape} shape @returns {bigint[][]} */
+/** The weights that a wire `kind` other than "rotate" spells. @param {any} kind @param {Shape} shape */
 export function unfold(kind, shape) {
   if (kind.name === "subset") return subset(whole(kind.size), count(kind.inside), count(kind.outside), shape);
   if (kind.name === "clamp" && Array.isArray(kind.noise) && typeof kind.null_input === "boolean") {
@@ -22,8 +22,7 @@ export function unfold(kind, shape) {
 }
 
 /**
- * Outputs are all subsets of `size` inputs in lexicographic order. One that holds the input weighs `inside`, any other
- * `outside`; what is missing to 2^bits goes one by one to the first subsets that hold the input.
+ * Outputs are all subsets of `size` inputs in order; what is missing to 2^bits goes to the first that hold the input.
  * @param {number} size @param {bigint} inside @param {bigint} outside @param {Shape} shape
  */
 function subset(size, inside, outside, shape) {
@@ -42,8 +41,7 @@ function subset(size, inside, outside, shape) {
 }
 
 /**
- * Noise added to the level and clamped to the outputs; input x stands at output `offset` + x. With `nullInput` one more
- * row follows, ∅: the mean of all others.
+ * Noise added to the level and clamped to the outputs; input x stands at output `offset` + x; ∅ is the mean row.
  * @param {bigint[]} noise @param {number} offset @param {boolean} nullInput @param {Shape} shape
  */
 function clamp(noise, offset, nullInput, shape) {

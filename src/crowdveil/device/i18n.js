@@ -7,7 +7,7 @@ import { api } from "./api.js";
 /** @type {Record<string, string>} */
 let words = {};
 
-/** The languages that the entry page offers. @returns {HTMLLinkElement[]} */
+/** The languages that the entry page offers. */
 function catalogues() {
   return [...document.querySelectorAll("link[rel=alternate][hreflang]")].map((link) => /** @type {HTMLLinkElement} */ (link));
 }
@@ -34,9 +34,10 @@ export function refusalText({ key, values }) {
   return exact in words ? t(exact, values) : t(`refusal.${key.split(".")[0]}`, { got: key });
 }
 
-/** @param {number} share */
+/** Rounded up: what is shown as used or as known is never understated. @param {number} share */
 export function percent(share) {
-  return new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(share);
+  const shown = Math.ceil(share * 100 - 1e-9) / 100;
+  return new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(shown);
 }
 
 /** @param {number} cents */

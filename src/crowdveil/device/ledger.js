@@ -15,12 +15,12 @@ export const FORMAT = "crowdveil-ledger/1";
 /** One final δ for everything together. */
 export const DELTA = 1e-6;
 
-/** Both ceilings that a cap on ε means. @param {number} epsilonNano @returns {Charge} */
+/** Both ceilings that a cap on ε means. @param {number} epsilonNano */
 export function capOf(epsilonNano) {
   return { epsilon: epsilonNano, rho: nanoDown(rhoMax(epsilonNano / 1e9, DELTA)) };
 }
 
-/** What was spent since a day; without one, ever. @param {Iterable<Line>} lines @param {string} [since] @returns {Charge} */
+/** What was spent since a day; without one, ever. @param {Iterable<Line>} lines @param {string} [since] */
 export function spent(lines, since = "") {
   let total = { epsilon: 0, rho: 0 };
   for (const line of lines) if (line.day >= since) total = sum(total, line);
@@ -32,18 +32,18 @@ export function within(sum, cap) {
   return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;
 }
 
-/** What remains in each currency. @param {Charge} sum @param {Charge} cap @returns {Charge} */
+/** What remains in each currency. @param {Charge} sum @param {Charge} cap */
 export function left(sum, cap) {
   return { epsilon: Math.max(0, cap.epsilon - sum.epsilon), rho: Math.max(0, cap.rho - sum.rho) };
 }
 
-/** @param {Charge} a @param {Charge} b @returns {Charge} */
+/** @param {Charge} a @param {Charge} b */
 export function sum(a, b) {
   return { epsilon: add(a.epsilon, b.epsilon), rho: add(a.rho, b.rho) };
 }
 
 /**
- * Whether this line may be added; refuses with the numbers, or returns it. A key charged before costs nothing more.
+ * The line that may be added, or a refusal with the numbers. A key charged before costs nothing more.
  * @param {Map<string, Line>} lines @param {Line} line @param {Charge} cap @param {string} [since] @returns {Line}
  */
 export function charge(lines, line, cap, since = "") {
@@ -52,9 +52,13 @@ export function charge(lines, line, cap, since = "") {
   const already = spent(lines.values(), since);
   const free = line.epsilon === 0 && line.rho === 0;
   if (free || within(sum(already, line), cap)) return line;
-  const rest = left(already, cap);
-  throw new Refusal("ledger.refused", {
-    name: line.name, needed: line.epsilon, left: rest.epsilon, neededRho: line.rho, leftRho: rest.rho,
+  throw refusal(line.name, line, left(already, cap));
+}
+
+/** The refusal in numbers. @param {string} name @param {Charge} cost @param {Charge} rest */
+export function refusal(name, cost, rest) {
+  return new Refusal("ledger.refused", {
+    name, needed: cost.epsilon, left: rest.epsilon, neededRho: cost.rho, leftRho: rest.rho,
   });
 }
 
@@ -80,7 +84,7 @@ export function exportLedger(lines, more = {}) {
   return JSON.stringify({ ...content, sha256: sha256Of(content) });
 }
 
-/** Read such a text; refuses anything that was changed or is not understood. @param {string} text @returns {{lines: Line[]} & Record<string, any>} */
+/** Refuses what was changed or is not understood. @param {string} text @returns {{lines: Line[]} & Record<string, any>} */
 export function importLedger(text) {
   const { sha256, ...content } = parsed(text);
   if (content.format !== FORMAT || !Array.isArray(content.lines)) throw new Refusal("ledger.format");
@@ -90,8 +94,8 @@ export function importLedger(text) {
 }
 
 /**
- * What must be added to these lines so that nothing spent on either device is forgotten: lines that are missing, and
- * the difference where the other device paid more under the same key.
+ * What must be added so that nothing spent on either device is forgotten: missing lines, and the difference where
+ * the other device paid more under the same key.
  * @param {Map<string, Line>} lines @param {Line[]} others @returns {Line[]}
  */
 export function merge(lines, others) {

@@ -2,22 +2,22 @@
  * The pages of the worker's app: welcome, studies, one study from offer to receipt, my privacy, me.
  */
 import { api } from "./api.js";
-import { download, h, icon } from "./dom.js";
+import { download, h, icon, withValue } from "./dom.js";
 import { languages, money, percent, refusalText, setLanguage, t } from "./i18n.js";
-import { sum } from "./ledger.js";
+import { refusal, sum, within } from "./ledger.js";
 import { shownDown, shownUp } from "./nano.js";
 import { Refusal } from "./refusal.js";
 import { budgetBar, budgetNumbers, levelLine, notice, panels, questionField, radio } from "./render.js";
 import { visible } from "./study.js";
 import * as worker from "./worker.js";
-/** @import { Charge, Context, Draft, Entry, Line, State, Study } from "./types.js" */
+/** @import { Child, Charge, Context, Draft, Entry, Line, State, Study } from "./types.js" */
 
 const LEVELS = ["high", "medium", "low", "none"];
 
 /** @param {Context} context */
 export function welcome({ store, act, again }) {
   const chosen = { level: "medium", cap: 4 };
-  const help = h("p", { id: "cap-help", class: "help" });
+  const note = h("p", { id: "cap-help", class: "help" });
   const start = () => act(async () => {
     await worker.saveMe(store, { level: chosen.level, cap: chosen.cap * 1e9, period: "life" });
     await again();
@@ -25,24 +25,30 @@ export function welcome({ store, act, again }) {
   return [
     h("h1", {}, t("welcome.title")), h("p", { class: "lead" }, t("welcome.lead")),
     levelChoice(t("welcome.level"), chosen),
-    capField(t("welcome.cap"), chosen, help), help,
-    h("button", { class: "main", type: "button", onclick: start }, t("welcome.start")), howLink(),
+    capField(t("welcome.cap"), chosen, note), note,
+    button("welcome.start", start, "main"), howLink(),
   ];
 }
+
+/** @param {string} key @param {() => unknown} onclick @param {string} [kind] */
+const button = (key, onclick, kind) => h("button", { type: "button", class: kind, onclick }, t(key));
+
+/** @param {...Child} content */
+const help = (...content) => h("p", { class: "help" }, ...content);
 
 /** @param {string} legend @param {{level: string}} chosen */
 function levelChoice(legend, chosen) {
   return h("fieldset", {}, h("legend", {}, legend), h("div", { class: "options" }, LEVELS.map((name) =>
-    radio("level", name, `${t(`level.${name}`)} – ${t(`level.${name}.help`)}`, name === chosen.level, () => { chosen.level = name; }))));
+    radio("level", name, levelLabel(t(`level.${name}`), t(`level.${name}.help`)), name === chosen.level, () => { chosen.level = name; }))));
 }
 
-/** @param {string} label @param {{cap: number}} chosen @param {HTMLElement} help */
-function capField(label, chosen, help) {
-  const tell = () => help.replaceChildren(t("welcome.capHelp", { epsilon: chosen.cap }));
-  const oninput = (/** @type {Event} */ event) => {
-    chosen.cap = Number(/** @type {HTMLInputElement} */ (event.target).value);
-    tell();
-  };
+/** @param {string} name @param {string} help */
+const levelLabel = (name, help) => [h("strong", {}, name), h("small", {}, help)];
+
+/** @param {string} label @param {{cap: number}} chosen @param {HTMLElement} note */
+function capField(label, chosen, note) {
+  const tell = () => note.replaceChildren(t("welcome.capHelp", { epsilon: chosen.cap }));
+  const oninput = withValue((value) => { chosen.cap = Number(value); tell(); });
   tell();
   return h("label", { class: "field" }, label,
     h("input", { type: "range", min: 1, max: 20, step: 0.5, value: chosen.cap, "aria-describedby": "cap-help", oninput }));
@@ -56,7 +62,7 @@ export async function studies({ store, state }) {
   const left = worker.budget(state).left;
   return [
     h("h1", {}, t("studies.title")),
-    items.length ? h("ul", { class: "cards" }, items.map((item) => h("li", {}, card(item, state, left)))) : h("p", {}, t("studies.none")),
+    items.length ? h("ul", { class: "cards" }, items.map((/** @type {any} */ item) => h("li", {}, card(item, state, left)))) : h("p", {}, t("studies.none")),
   ];
 }
 
@@ -107,9 +113,13 @@ function offer({ state, store, act, again }, study, warnings) {
   let level = study.levels.find((each) => each.name === usual) ?? study.levels.at(-1);
   const now = worker.budget(state), after = h("div", {});
   const showAfter = () => {
-    const total = sum(now.used, level?.charge ?? { epsilon: 0, rho: 0 });
+    const cost = level?.charge ?? { epsilon: 0, rho: 0 }, total = sum(now.used, cost);
+    const over = level?.protected && !within(total, now.cap);
     after.replaceChildren(budgetBar(now, Math.min(total.epsilon / now.cap.epsilon, total.rho / now.cap.rho)));
+    if (over) after.append(notice("bad", refusalSentence(refusal(level?.name ?? "", cost, now.left))));
+    accept.toggleAttribute("disabled", over);
   };
+  const accept = h("button", { class: "main" }, t("study.accept"));
   showAfter();
   const agree = h("input", { type: "checkbox", required: true, name: "agree" });
   const onsubmit = (/** @type {Event} */ event) => {
@@ -119,16 +129,16 @@ function offer({ state, store, act, again }, study, warnings) {
   return [
     h("p", { class: "by" }, t("study.by", { requester: definition.requester })),
     warnings.length > 0 && notice("warn", h("h2", {}, t("study.warnings")), h("ul", {}, warnings.map((text) => h("li", {}, text)))),
-    h("h2", {}, t("study.purpose")), h("p", {}, definition.purpose), tags(definition), h("p", { class: "help" }, t("study.joining")),
+    h("h2", {}, t("study.purpose")), h("p", {}, definition.purpose), tags(definition), help(t("study.joining")),
     notice("good", h("h2", {}, t("study.checks")), h("ul", {},
       h("li", {}, t("study.check.hash")), h("li", {}, t("study.check.channels", { n: Object.keys(definition.channels).length })), h("li", {}, t("study.check.charge")))),
     h("form", { onsubmit },
       h("fieldset", {}, h("legend", {}, t("study.choose")), h("div", { class: "options" }, study.levels.map((each) =>
-        radio("level", each.name, `${t(`level.${each.name}`)}${each.name === usual ? ` (${t("study.default")})` : ""} – ${levelLine(each)}`,
-          each === level, () => { level = each; showAfter(); }))), h("p", { class: "help" }, t("study.levelReveals"))),
+        radio("level", each.name, levelLabel(`${t(`level.${each.name}`)}${each.name === usual ? ` (${t("study.default")})` : ""}`, levelLine(each)),
+          each === level, () => { level = each; showAfter(); }))), help(t("study.levelReveals"))),
       h("h2", {}, t("study.budget")), after,
       h("h2", {}, t("study.consent")), h("p", {}, definition.consent.text), h("label", { class: "option" }, agree, h("span", {}, t("study.agree"))),
-      h("button", { class: "main" }, t("study.accept"))),
+      accept),
   ];
 }
 
@@ -161,9 +171,9 @@ function answering({ store, act, again }, study, draft) {
     h("p", { class: "lead" }, icon("lock"), t("answer.stay")),
     h("p", {}, t(study.protectsParticipation ? "answer.skipReports" : "answer.skipVisible")),
     study.maxAnswers !== null && h("p", {}, t("answer.most", { most: study.maxAnswers })),
-    time && h("p", { class: "help" }, t("study.late", { time })),
+    time && help(t("study.late", { time })),
     fields, notice("warn", t("answer.once")), trouble,
-    h("button", { class: "main", type: "button", onclick: protect }, t("answer.protect")),
+    button("answer.protect", protect, "main"),
   ];
 }
 
@@ -179,19 +189,19 @@ function refusalSentence(refusal) {
 /** @param {Context} context @param {Study} study @param {Entry} entry */
 function review({ store, act, again }, study, entry) {
   const { state, receipt } = entry, isHere = state === "drawn" || state === "waiting";
-  const button = (/** @type {string} */ key, /** @type {() => Promise<unknown>} */ work, kind = "") =>
-    h("button", { type: "button", class: kind, onclick: () => act(async () => { await work(); await again(); }) }, t(key));
+  const step = (/** @type {string} */ key, /** @type {() => Promise<unknown>} */ work, kind = "") =>
+    button(key, () => act(async () => { await work(); await again(); }), kind);
   return [
     h("p", { class: "lead" }, t("review.title")), h("p", {}, t("review.lead")),
     ...panels(study, entry),
     h("details", {}, h("summary", {}, t("review.raw")), h("pre", { tabindex: 0 }, JSON.stringify(entry.body, null, 1))),
-    state === "waiting" && notice("warn", t("review.waiting")),
-    isHere && button("review.send", () => worker.release(store, entry.study), "main"),
-    state === "sent" && notice("good", h("p", {}, t("review.thanks")), h("p", { class: "help" }, receiptLine(receipt))),
-    state === "refused" && notice("bad", t("review.refused", { detail: receipt?.refused ?? "" })),
-    state === "withdrawn" && notice("good", t("review.withdrawn")),
-    state === "sent" && h("div", { class: "row" }, button("review.withdraw", () => worker.withdraw(store, entry)), h("small", {}, t("review.withdrawHelp"))),
-    !isHere && Object.keys(entry.answers).length > 0 && button("review.forget", () => worker.forget(store, entry.study)),
+    state === "waiting" && notice("warn", stateOf(entry)),
+    isHere && step("review.send", () => worker.release(store, entry.study), "main"),
+    state === "sent" && notice("good", h("p", {}, t("review.thanks")), help(receiptLine(receipt))),
+    state === "refused" && notice("bad", stateOf(entry)),
+    state === "withdrawn" && notice("good", stateOf(entry)),
+    state === "sent" && h("div", { class: "row" }, step("review.withdraw", () => worker.withdraw(store, entry)), h("small", {}, t("review.withdrawHelp"))),
+    !isHere && Object.keys(entry.answers).length > 0 && step("review.forget", () => worker.forget(store, entry.study)),
   ].flat();
 }
 
@@ -204,16 +214,16 @@ function receiptLine(receipt) {
 export function privacy({ state }) {
   const now = worker.budget(state), lines = [...state.lines.values()].reverse();
   const counted = lines.filter((line) => line.kind !== "unprotected"), bare = lines.filter((line) => line.kind === "unprotected");
-  const heads = ["privacy.study", "privacy.level", "privacy.cost", "privacy.day", "privacy.state"];
+  const heads = ["study", "level", "cost", "day", "state"];
   const row = (/** @type {Line} */ line) => h("tr", {},
     h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/study/${line.key}` }, line.name)),
     h("td", {}, line.level && t(`level.${line.level}`)), h("td", {}, line.kind === "unprotected" ? "∞" : shownUp(line.epsilon)),
     h("td", {}, line.day), h("td", {}, stateOf(state.outbox.get(line.key))));
   const table = (/** @type {typeof lines} */ rows) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t("privacy.spends") },
-    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, t(head))))), h("tbody", {}, rows.map(row))));
+    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, t(`privacy.${head}`))))), h("tbody", {}, rows.map(row))));
   return [
     h("h1", {}, t("privacy.title")), budgetBar(now), h("p", {}, budgetNumbers(now)),
-    h("p", { class: "help" }, t("privacy.promise", { cap: shownDown(now.cap.epsilon) })),
+    help(t("privacy.promise", { cap: shownDown(now.cap.epsilon) })),
     h("h2", {}, t("privacy.spends")), counted.length ? table(counted) : h("p", {}, t("privacy.nothing")),
     counted.some((line) => line.kind === "carried-over") && notice("warn", t("privacy.carriedHelp")),
     bare.length > 0 && [h("h2", {}, t("privacy.bare")), table(bare)],
@@ -222,14 +232,13 @@ export function privacy({ state }) {
 
 /** @param {Entry | undefined} entry */
 function stateOf(entry) {
-  const keys = { drawn: "review.drawn", waiting: "review.waiting", sent: "review.sent", refused: "review.refused", withdrawn: "review.withdrawn" };
-  return entry ? t(keys[entry.state], { detail: entry.receipt?.refused ?? "" }) : "";
+  return entry ? t(`review.${entry.state}`, { detail: entry.receipt?.refused ?? "" }) : "";
 }
 
 /** @param {Context} context */
 export async function me({ store, state, act, again, say, release }) {
   const chosen = { level: state.me?.level ?? "medium", cap: (state.me?.cap ?? 0) / 1e9, period: state.me?.period ?? "life", language: document.documentElement.lang };
-  const help = h("p", { id: "cap-help", class: "help" }), moved = h("textarea", { readonly: true, rows: 4, "aria-label": t("me.moveText"), hidden: true });
+  const note = h("p", { id: "cap-help", class: "help" }), moved = h("textarea", { readonly: true, rows: 4, "aria-label": t("me.moveText"), hidden: true });
   const brought = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 4, name: "import" }));
   const earned = state.me?.token ? await api.payments(state.me.token).catch(() => null) : null;
   const save = () => act(async () => {
@@ -242,21 +251,22 @@ export async function me({ store, state, act, again, say, release }) {
   const show = () => act(async () => { moved.textContent = await worker.moveOut(store); moved.hidden = false; });
   const take = () => act(async () => { const n = await worker.moveIn(store, brought.value); await again(); say(t("me.imported", { n })); });
   const leave = () => act(async () => { await worker.leave(store); await again(); });
-  const sure = h("button", { type: "button", class: "danger", hidden: true, onclick: leave }, t("me.deleteSure"));
+  const sure = button("me.deleteSure", leave, "danger");
+  sure.hidden = true;
   return [
     h("h1", {}, t("me.title")),
     earned && h("p", {}, t("me.balance", { amount: money(earned.balance_cents), payee: earned.payee })),
-    levelChoice(t("me.level"), chosen), capField(t("me.cap"), chosen, help), help, h("p", { class: "help" }, t("me.capHelp")),
+    levelChoice(t("me.level"), chosen), capField(t("me.cap"), chosen, note), note, help(t("me.capHelp")),
     choice(t("me.period"), ["life", "year"], chosen.period, (value) => { chosen.period = value === "year" ? "year" : "life"; }, (value) => t(`me.period.${value}`)),
-    h("p", { class: "help" }, t("me.periodHelp")),
+    help(t("me.periodHelp")),
     choice(t("me.language"), languages(), chosen.language, (value) => { chosen.language = value; }, languageName),
-    h("button", { type: "button", class: "main", onclick: save }, t("me.save")),
-    h("h2", {}, t("me.move")), h("p", { class: "help" }, t("me.moveHelp")), h("button", { type: "button", onclick: show }, t("me.moveShow")), moved,
-    h("label", { class: "field" }, t("me.importText"), brought), h("button", { type: "button", onclick: take }, t("me.import")),
+    button("me.save", save, "main"),
+    h("h2", {}, t("me.move")), help(t("me.moveHelp")), button("me.moveShow", show), moved,
+    h("label", { class: "field" }, t("me.importText"), brought), button("me.import", take),
     h("h2", {}, t("me.data")),
-    h("button", { type: "button", onclick: () => act(async () => download("crowdveil-my-data.json", await worker.exportData(store))) }, t("me.export")),
-    h("button", { type: "button", onclick: () => { sure.hidden = false; sure.focus(); } }, t("me.delete")), h("p", { class: "help" }, t("me.deleteHelp")), sure,
-    h("p", { class: "help" }, t("me.code", { release: release.name, origin: location.origin }), " ", !release.signed && t("me.codeDevelopment")), howLink(),
+    button("me.export", () => act(async () => download("crowdveil-my-data.json", await worker.exportData(store)))),
+    button("me.delete", () => { sure.hidden = false; sure.focus(); }), help(t("me.deleteHelp")), sure,
+    help(t("me.code", { release: release.name, origin: location.origin }), " ", !release.signed && t("me.codeDevelopment")), howLink(),
   ];
 }
 
@@ -265,6 +275,5 @@ const languageName = (name) => new Intl.DisplayNames([name], { type: "language" 
 
 /** @param {string} label @param {string[]} values @param {string} current @param {(value: string) => void} onchoice @param {(value: string) => string} inWords */
 function choice(label, values, current, onchoice, inWords) {
-  const onchange = (/** @type {Event} */ event) => onchoice(/** @type {HTMLSelectElement} */ (event.target).value);
-  return h("label", { class: "field" }, label, h("select", { onchange }, values.map((value) => h("option", { value, selected: value === current }, inWords(value)))));
+  return h("label", { class: "field" }, label, h("select", { onchange: withValue(onchoice) }, values.map((value) => h("option", { value, selected: value === current }, inWords(value)))));
 }

@@ -2,11 +2,11 @@
  * The parts that pages are made of: native controls for questions, the budget bar, and the three panels that show
  * what stays, what leaves and what it tells.
  */
-import { h, icon } from "./dom.js";
+import { h, icon, withValue } from "./dom.js";
 import { money, percent, t } from "./i18n.js";
 import { shownDown, shownUp } from "./nano.js";
 import { mostSure, symbols } from "./study.js";
-/** @import { Channel, Child, Entry, Question, Study } from "./types.js" */
+/** @import { Channel, Child, Entry, OnAnswer, Question, Study } from "./types.js" */
 
 const MOST_BUTTONS = 12;
 
@@ -20,7 +20,7 @@ export function inWords(spelled, domain) {
 
 /**
  * One question with native controls. Calls back with the symbol answered, or undefined for a skip.
- * @param {Question} question @param {string | undefined} answer @param {(symbol: string | undefined) => void} onAnswer
+ * @param {Question} question @param {string | undefined} answer @param {OnAnswer} onAnswer
  */
 export function questionField(question, answer, onAnswer) {
   const { domain, id, text } = question;
@@ -33,17 +33,17 @@ export function questionField(question, answer, onAnswer) {
   return h("fieldset", { class: "question" }, legend, h("div", { class: shape }, radios), skip(id, answer, onAnswer));
 }
 
-/** @param {string} name @param {string} value @param {string} label @param {boolean} checked @param {() => void} onchange @param {string} [type] */
+/** @param {string} name @param {string} value @param {Child | Child[]} label @param {boolean} checked @param {() => void} onchange @param {string} [type] */
 export function radio(name, value, label, checked, onchange, type = "radio") {
   return h("label", { class: "option" }, h("input", { type, name, value, checked, onchange }), h("span", {}, label));
 }
 
-/** @param {string} id @param {string | undefined} answer @param {(symbol: undefined) => void} onAnswer */
+/** @param {string} id @param {string | undefined} answer @param {OnAnswer} onAnswer */
 function skip(id, answer, onAnswer) {
   return h("div", { class: "options skip" }, radio(id, "", t("answer.skip"), answer === undefined, () => onAnswer(undefined)));
 }
 
-/** @param {string} id @param {string[]} boxes @param {string | undefined} answer @param {(symbol: string | undefined) => void} onAnswer */
+/** @param {string} id @param {string[]} boxes @param {string | undefined} answer @param {OnAnswer} onAnswer */
 function tickAll(id, boxes, answer, onAnswer) {
   const ticked = new Set(answer === undefined ? [] : JSON.parse(answer));
   const given = radio(`${id} given`, "given", t("review.nothing"), answer === "[]", () => tell(), "checkbox");
@@ -60,12 +60,9 @@ function tickAll(id, boxes, answer, onAnswer) {
   return h("div", { class: "options" }, boxes.map((box) => radio(id, box, box, ticked.has(box), toggle(box), "checkbox")), given);
 }
 
-/** @param {string} id @param {string[]} all @param {string | undefined} answer @param {(symbol: string | undefined) => void} onAnswer @param {string} label */
+/** @param {string} id @param {string[]} all @param {string | undefined} answer @param {OnAnswer} onAnswer @param {string} label */
 function longList(id, all, answer, onAnswer, label) {
-  const choose = (/** @type {Event} */ event) => {
-    const { value } = /** @type {HTMLSelectElement} */ (event.target);
-    onAnswer(value === "" ? undefined : all[Number(value)]);
-  };
+  const choose = withValue((value) => onAnswer(value === "" ? undefined : all[Number(value)]));
   const options = all.map((symbol, code) => h("option", { value: code, selected: symbol === answer }, symbol));
   return h("select", { name: id, "aria-label": label, onchange: choose }, h("option", { value: "" }, t("answer.skip")), options);
 }

@@ -24,7 +24,6 @@ export const systemBytes = {
  * @param {Channel} channel
  * @param {number[]} answers
  * @param {ByteSource} [source]
- * @returns {number[]}
  */
 export function draw(channel, answers, source = systemBytes) {
   const inputs = answers.map((answer) => inputCode(channel, answer));
@@ -41,7 +40,7 @@ export function draw(channel, answers, source = systemBytes) {
   });
 }
 
-/** The row of an answer: ∅ stands last where participation is protected and is refused elsewhere. @param {Channel} channel @param {number} answer */
+/** ∅ stands last where participation is protected and is refused elsewhere. @param {Channel} channel @param {number} answer */
 function inputCode(channel, answer) {
   const isLevel = Number.isInteger(answer) && answer >= 0 && answer < channel.nLevels;
   if (isLevel) return answer;
@@ -69,7 +68,7 @@ function thresholds(channel) {
   };
 }
 
-/** All prefix sums but the last, which is 2^bits and never passed. @param {bigint[]} row @returns {Thresholds} */
+/** All prefix sums but the last, which is 2^bits and never passed. @param {bigint[]} row */
 function prefixSums(row) {
   const n = Math.max(row.length - 1, 0);
   const high = new Float64Array(n), low = new Float64Array(n);

@@ -39,15 +39,14 @@ function compress(state, view, start, w) {
     const s1 = turn(y, 17) ^ turn(y, 19) ^ (y >>> 10);
     w[t] = at(w, t - 16) + s0 + at(w, t - 7) + s1;
   }
-  let [a, b, c, d, e, f, g, h] = /** @type {number[]} */ (/** @type {unknown} */ (state));
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
   for (let t = 0; t < 64; t++) {
-    const s1 = turn(n(e), 6) ^ turn(n(e), 11) ^ turn(n(e), 25);
-    const t1 = (n(h) + s1 + ((n(e) & n(f)) ^ (~n(e) & n(g))) + at(ROUND, t) + at(w, t)) | 0;
-    const s0 = turn(n(a), 2) ^ turn(n(a), 13) ^ turn(n(a), 22);
-    const t2 = (s0 + ((n(a) & n(b)) ^ (n(a) & n(c)) ^ (n(b) & n(c)))) | 0;
-    [h, g, f, e, d, c, b, a] = [g, f, e, (n(d) + t1) | 0, c, b, a, (t1 + t2) | 0];
+    const s1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25), s0 = turn(a, 2) ^ turn(a, 13) ^ turn(a, 22);
+    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + at(ROUND, t) + at(w, t)) | 0;
+    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => { state[i] = at(state, i) + n(word); });
+  [a, b, c, d, e, f, g, h].forEach((word, i) => { state[i] = at(state, i) + word; });
 }
 
 /** @param {number} word @param {number} by */
@@ -55,9 +54,6 @@ const turn = (word, by) => (word >>> by) | (word << (32 - by));
 
 /** @param {Uint32Array} words @param {number} i */
 const at = (words, i) => words[i] ?? 0;
-
-/** @param {number | undefined} word */
-const n = (word) => word ?? 0;
 
 /** @param {number} count */
 function firstPrimes(count) {

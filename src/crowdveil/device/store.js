@@ -1,5 +1,5 @@
 /**
- * Where the device remembers things: four tables in IndexedDB, or in memory for tests.
+ * Where the device remembers things: four tables in IndexedDB.
  *
  * Every change is one transaction: the rows are read, a decision is made without waiting for anything, and its
  * writes are made, all or none, also against another tab.
@@ -20,24 +20,6 @@ export async function openStore(name = "crowdveil") {
       const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
       TABLES.forEach((table) => transaction.objectStore(table).clear());
       await committed(transaction);
-    },
-  };
-}
-
-/** The same in memory. @returns {Store} */
-export function memoryStore() {
-  const rows = emptyRows();
-  return {
-    async update(decide) {
-      const { result, writes = [] } = decide(structuredClone(rows));
-      for (const { table, key, value } of structuredClone(writes)) {
-        if (value === undefined) rows[table].delete(key);
-        else rows[table].set(key, value);
-      }
-      return result;
-    },
-    async clear() {
-      TABLES.forEach((table) => rows[table].clear());
     },
   };
 }

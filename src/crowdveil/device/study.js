@@ -13,13 +13,7 @@ const LEVELS = ["none", "low", "medium", "high"];
 // ρ is a bound found by a search in floating point; both sides may stop a little apart.
 const RHO_TOLERANCE = 1.001;
 
-/**
- * Check everything that can be checked; refuse to answer otherwise.
- * @param {any} answer  what the broker sent for this study
- * @param {LogEntry} entry  what the public log holds about it
- * @param {string} id  which study was asked for
- * @returns {Study}
- */
+/** Check what the broker sent against itself and the log; refuse otherwise. @param {any} answer @param {LogEntry} entry @param {string} id @returns {Study} */
 export function readStudy(answer, entry, id) {
   const definition = answer?.definition;
   if (definition?.format !== FORMAT || definition.id !== id) throw new Refusal("study.format");
@@ -98,7 +92,7 @@ function checkCharge(level, computed, isProtected) {
   if (!honest) throw new Refusal("study.charge", { level: level.name });
 }
 
-/** The loss of one report in nano-units. The search for ρ is done once for each channel. @param {Channel} channel @returns {Charge} */
+/** The loss of one report; ρ is searched once for each channel. @param {Channel} channel @returns {Charge} */
 export function lossOf(channel) {
   if (!Number.isFinite(channel.epsilon)) return { epsilon: 0, rho: 0 };
   const known = losses.get(channel.sha256) ?? { epsilon: nanoUp(channel.epsilon), rho: nanoUp(rho(channel)) };
@@ -130,10 +124,7 @@ export function symbols(domain) {
 /** The levels of a scale as exact decimals. @param {{low: string, high: string, step: string}} scale */
 function levels({ low, high, step }) {
   const digits = Math.max(...[low, high, step].map((text) => (text.split(".")[1] ?? "").length));
-  const units = (/** @type {string} */ text) => {
-    const [whole = "", part = ""] = text.split(".");
-    return BigInt(whole + part.padEnd(digits, "0"));
-  };
+  const units = (/** @type {string} */ text) => BigInt(Number(text).toFixed(digits).replace(".", ""));
   const all = /** @type {string[]} */ ([]);
   for (let level = units(low); level <= units(high) && all.length <= 100_001; level += units(step)) {
     all.push(decimal(level, digits));
@@ -153,7 +144,7 @@ function subsets(boxes) {
   return Array.from({ length: 2 ** boxes.length }, (_, mask) => boxes.filter((_, bit) => (mask >> bit) & 1));
 }
 
-/** The questions to show, given the answers so far (symbols by question): skip logic never leaves the device. @param {Study} study @param {Map<string, string>} answers */
+/** The questions to show, given the symbols answered: skip logic stays here. @param {Study} study @param {Map<string, string>} answers */
 export function visible(study, answers) {
   const shown = new Set();
   return study.questions.filter(({ id, show_if: condition }) => {
@@ -186,7 +177,7 @@ export function cellsOf(study, level, answers) {
 }
 
 /**
- * How far somebody who thought 50:50 between the two answers that this report tells apart best can now lean to one.
+ * How sure somebody can be who thought 50:50 between the two answers that this report tells apart best.
  * @param {Channel} channel @param {number} report
  */
 export function mostSure(channel, report) {

@@ -1,24 +1,24 @@
 /**
  * Keeps the app's files, so that it works offline and its code stays what it was until the worker takes new code.
- * The list and its name are written by `tools/release_device.py`; a changed file changes this file, and is noticed.
+ * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "";
-/** @type {string[]} */
-const FILES = [];
+const RELEASE = "27913ab0ea90e126663071f1be169aeaaf5784b2ed1f49009b5639fd8022c7b0";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
-scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(caches.open(RELEASE).then((cache) => cache.addAll(FILES))));
-
+scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
 scope.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(takeOver()));
-
 scope.addEventListener("message", (/** @type {any} */ event) => { if (event.data === "use") scope.skipWaiting(); });
-
 scope.addEventListener("fetch", (/** @type {any} */ event) => {
   const { method, url } = event.request;
-  const name = new URL(url).pathname.slice(new URL(scope.registration.scope).pathname.length);
-  const isOurs = method === "GET" && url.startsWith(scope.registration.scope) && (name === "" || FILES.includes(name));
-  if (isOurs) event.respondWith(kept(name || "./"));
+  if (method === "GET" && url.startsWith(scope.registration.scope)) event.respondWith(kept(url));
 });
+
+async function keepAll() {
+  const cache = await caches.open(RELEASE);
+  await cache.add("manifest.json");
+  const { files } = await (await cache.match("manifest.json"))?.json();
+  await cache.addAll(["./", ...Object.keys(files)]);
+}
 
 async function takeOver() {
   const others = (await caches.keys()).filter((name) => name !== RELEASE);
@@ -26,11 +26,9 @@ async function takeOver() {
   await scope.clients.claim();
 }
 
-/** @param {string} name */
-async function kept(name) {
-  const cache = await caches.open(RELEASE);
-  const found = await cache.match(name);
-  if (found) return found;
-  await cache.add(name);
-  return (await cache.match(name)) ?? Response.error();
+/** @param {string} url */
+async function kept(url) {
+  const cache = await caches.open(RELEASE), options = { ignoreSearch: true };
+  if (!await cache.match(url, options)) await cache.add(url);
+  return cache.match(url, options);
 }

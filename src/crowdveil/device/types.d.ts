@@ -112,6 +112,8 @@ export type Draft = { level: string; expires: string; answers: Record<string, st
 export type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
 export type Budget = { cap: Charge; used: Charge; left: Charge; share: number };
 export type Child = Node | string | number | null | undefined | false;
+/** undefined: skipped */
+export type OnAnswer = (symbol: string | undefined) => void;
 export type Context = {
   store: Store;
   state: State;

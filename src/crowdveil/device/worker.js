@@ -6,7 +6,7 @@ import { capOf, carryOver, exportLedger, importLedger, left, merge, spent } from
 import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal } from "./refusal.js";
 import { checkEntry, readStudy } from "./study.js";
-/** @import { Entry, LogEntry, Me, State, Store, Study, Write } from "./types.js" */
+/** @import { Entry, LogEntry, Me, State, Store, Study, Table, Write } from "./types.js" */
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
@@ -17,7 +17,7 @@ export function load(store) {
   }));
 }
 
-/** Where the worker stands: spent, cap, what is left and the share used of whichever ceiling has more room. @param {State} state */
+/** Where the worker stands; `share` is of the ceiling that has more room. @param {State} state */
 export function budget({ me, lines }) {
   const cap = capOf(me?.cap ?? 0), used = spent(lines.values(), since(me));
   const share = Math.min(used.epsilon / cap.epsilon, cap.rho ? used.rho / cap.rho : Infinity);
@@ -29,7 +29,7 @@ function since(me) {
   return me?.period === "year" ? `${today().slice(0, 4)}-01-01` : "";
 }
 
-/** @param {Store} store @param {Partial<Me>} changed @returns {Promise<Me>} */
+/** @param {Store} store @param {Partial<Me>} changed */
 export async function saveMe(store, changed) {
   const { me, earlier } = await store.update(({ settings, ledger }) => {
     const value = { ...settings.get("me"), ...changed };
@@ -43,7 +43,7 @@ export async function saveMe(store, changed) {
   return me;
 }
 
-/** Call with the worker's token, joining first where there is none or the broker no longer knows it. @template T @param {Store} store @param {(token: string) => Promise<T>} call @returns {Promise<T>} */
+/** Joins first where there is no token or the broker does not know it. @template T @param {Store} store @param {(token: string) => Promise<T>} call @returns {Promise<T>} */
 async function withToken(store, call) {
   const { me } = await load(store);
   if (!me) throw new Error("start first");
@@ -57,14 +57,14 @@ async function withToken(store, call) {
   return call(token);
 }
 
-/** The studies on offer; the last list seen when offline. @param {Store} store @returns {Promise<any[]>} */
+/** The studies on offer; the last list seen when offline. @param {Store} store */
 export async function listStudies(store) {
   const { me } = await load(store);
   const fresh = () => (me?.token ? api.myStudies(me.token).catch(orElse(401, api.studies)) : api.studies());
   return remembered(store, "studies", async () => (await fresh()).items);
 }
 
-/** A study that passed every check, and what the broker says around it. @param {Store} store @param {string} id @returns {Promise<{study: Study, warnings: string[]}>} */
+/** A checked study, and what the broker says around it. @param {Store} store @param {string} id @returns {Promise<{study: Study, warnings: string[]}>} */
 export async function openStudy(store, id) {
   const answer = await remembered(store, `study ${id}`, async () => {
     const fresh = await api.study(id);
@@ -90,14 +90,14 @@ async function followLog(store, wanted) {
     more = items.length > 0 && next !== null;
   }
   if (seen[wanted?.index - 1] !== wanted?.entry) throw new Refusal(wanted?.index <= seen.length ? "study.rewritten" : "study.log");
-  await store.update(() => ({ result: null, writes: [{ table: "settings", key: "log", value: seen }] }));
+  await put(store, "settings", "log", seen);
 }
 
-/** Fetch and keep, or what was kept when there is no network. @param {Store} store @param {string} key @param {() => Promise<any>} fresh */
+/** Fetched and kept, or what was kept when offline. @param {Store} store @param {string} key @param {() => Promise<any>} fresh */
 async function remembered(store, key, fresh) {
   try {
     const value = await fresh();
-    await store.update(() => ({ result: null, writes: [{ table: "settings", key, value }] }));
+    await put(store, "settings", key, value);
     return value;
   } catch (error) {
     const kept = await store.update(({ settings }) => ({ result: settings.get(key) }));
@@ -110,7 +110,7 @@ async function remembered(store, key, fresh) {
 export async function accept(store, study, level) {
   const held = await withToken(store, (token) => api.reserve(token, study.id, level, study.sha256)).catch(orElseOffline({ expires: "" }));
   const draft = { level, expires: held.expires, answers: {} };
-  await store.update(() => ({ result: null, writes: [{ table: "drafts", key: study.id, value: draft }] }));
+  await put(store, "drafts", study.id, draft);
 }
 
 /** @param {Store} store @param {string} id @param {Map<string, string>} answers */
@@ -136,7 +136,7 @@ export async function release(store, id) {
   return sendAll(store);
 }
 
-/** Send what waits; the broker's final "no" is kept, a network without answer is tried again later. @param {Store} store */
+/** The broker's final "no" is kept; no answer is tried again later. @param {Store} store */
 export function sendAll(store) {
   return flush(store, async (entry) => {
     try {
@@ -159,13 +159,13 @@ export function forget(store, id) {
   return setEntry(store, id, { answers: {} });
 }
 
-/** Ledger, draws and key as text for another device; the answers stay. @param {Store} store */
+/** For another device; the answers stay. @param {Store} store */
 export async function moveOut(store) {
   const { me, lines, outbox } = await load(store);
   return exportLedger(lines.values(), { me, outbox: [...outbox.values()].map((entry) => ({ ...entry, answers: {} })) });
 }
 
-/** Take over such a text: nothing spent is forgotten, nothing drawn is drawn again. @param {Store} store @param {string} text */
+/** Nothing spent is forgotten, nothing drawn is drawn again. @param {Store} store @param {string} text */
 export async function moveIn(store, text) {
   const { lines, outbox: entries = [], me: other } = importLedger(text);
   const added = await store.update(({ ledger, outbox, settings }) => {
@@ -173,7 +173,7 @@ export async function moveIn(store, text) {
     /** @type {Write[]} */
     const writes = more.map((line) => ({ table: "ledger", key: line.key, value: line }));
     for (const entry of entries) if (!outbox.has(entry.study)) writes.push({ table: "outbox", key: entry.study, value: entry });
-    writes.push({ table: "settings", key: "me", value: { ...other, ...settings.get("me"), token: other?.token } });
+    writes.push({ table: "settings", key: "me", value: { ...settings.get("me"), ...other } });
     return { result: more.length, writes };
   });
   await takeOverMirror(store).catch(orElseOffline(null));
@@ -205,6 +205,11 @@ export async function leave(store) {
   const { me } = await load(store);
   if (me?.token) await api.leave(me.token).catch(orElse(401, () => null));
   await store.clear();
+}
+
+/** @param {Store} store @param {Table} table @param {string} key @param {unknown} value */
+function put(store, table, key, value) {
+  return store.update(() => ({ result: null, writes: [{ table, key, value }] }));
 }
 
 /** @param {number} status @param {() => any} instead */

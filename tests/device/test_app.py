@@ -1,0 +1,80 @@
+"""The app's source keeps its promises: one module fetches, every word is translated, nothing is inline, it is small."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from device.node import DEVICE
+
+SCRIPTS = sorted(DEVICE.glob("*.js"))
+CATALOGUES = sorted(DEVICE.glob("strings.*.json"))
+PAGES = sorted(DEVICE.glob("*.html"))
+WAYS_OUT = re.compile(r"\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon|RTCPeer|importScripts|\.src\s*=")
+PLACEHOLDER = re.compile(r"\{\w+\}")
+
+
+def words(path: Path) -> dict[str, str]:
+    catalogue: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return catalogue
+
+
+def code(path: Path) -> str:
+    """The source without its comments."""
+    return re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_only_one_module_talks_to_the_network() -> None:
+    assert [path.name for path in SCRIPTS if WAYS_OUT.search(code(path))] == ["api.js"]
+
+
+def test_nothing_is_made_from_text_that_could_be_code() -> None:
+    dangerous = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|setAttributeNS")
+    assert [path.name for path in SCRIPTS if dangerous.search(code(path))] == []
+
+
+def test_released_reports_are_never_drawn_with_the_weak_generator() -> None:
+    assert [path.name for path in SCRIPTS if "Math.random" in code(path)] == []
+
+
+def test_the_app_stays_below_100_kilobytes() -> None:
+    assert sum(path.stat().st_size for path in SCRIPTS) < 100_000
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.name)
+def test_every_language_says_everything(path: Path) -> None:
+    english, other = words(DEVICE / "strings.en.json"), words(path)
+    assert set(other) == set(english)
+    for key, sentence in other.items():
+        assert sentence.strip(), key
+        assert sorted(PLACEHOLDER.findall(sentence)) == sorted(PLACEHOLDER.findall(english[key])), key
+
+
+def test_another_language_is_really_another_language() -> None:
+    english, german = words(DEVICE / "strings.en.json"), words(DEVICE / "strings.de.json")
+    assert [key for key in english if english[key] == german[key]] == ["privacy.cost"]
+
+
+def test_every_word_on_a_page_comes_from_the_catalogue_and_every_entry_is_used() -> None:
+    source = "\n".join(code(path) for path in SCRIPTS)
+    catalogue = set(words(DEVICE / "strings.en.json"))
+    asked = set(re.findall(r'\bt\("([\w.]+)"', source)) | set(re.findall(r'"((?:studies|review|nav|me)\.\w+)"', source))
+    refusals = {f"refusal.{key}" for key in re.findall(r'Refusal\("([\w.]+)"', source)}
+    missing = {key for key in asked if key not in catalogue}
+    silent = {key for key in refusals if key not in catalogue and key.rsplit(".", 1)[0] not in catalogue}
+    assert (missing, silent) == (set(), {"refusal.bytes.short"} & silent)
+    # Keys that are put together from a state, a column or a name.
+    families = ("level.", "tag.", "me.period.", "refusal.", "review.", "privacy.")
+    unused = {key for key in catalogue if f'"{key}"' not in source and not key.startswith(families)}
+    assert unused == set()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_pages_have_no_inline_code_and_name_no_other_host(path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert not re.search(r"\son\w+=|\sstyle=|<style|javascript:", page)
+    assert re.findall(r"<script(?![^>]*\ssrc=)[^>]*>", page) in ([], ['<script type="importmap">'])
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+    assert "default-src 'none'" in page
