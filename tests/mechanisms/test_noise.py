@@ -59,9 +59,11 @@ def test_delta_is_the_hockey_stick_of_two_normals(sigma: float, epsilon: float) 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("delta", [0.01, 1e-6])
 def test_the_noise_for_an_epsilon_keeps_it(epsilon: float, delta: float) -> None:
-    promise = Gaussian(epsilon=epsilon, delta=delta).guarantee(STARS)
-    assert promise.epsilon == pytest.approx(epsilon, rel=1e-9)
-    assert promise.delta == delta
+    crowd = Gaussian(epsilon=epsilon, delta=delta)
+    promise, sigma = crowd.guarantee(STARS), crowd.noise_sigma(STARS) / STARS.range
+    assert (promise.epsilon, promise.delta) == (epsilon, delta)
+    assert delta_at(sigma, epsilon) <= delta < delta_at(sigma * 0.999, epsilon)
+    assert epsilon_at(sigma, delta) == pytest.approx(epsilon, rel=1e-9)
     assert epsilon_at(1e6, delta) == 0
 
 

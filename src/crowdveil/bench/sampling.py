@@ -112,7 +112,12 @@ def _opendp() -> Any:
 def _memory(channel: Channel, n: int) -> dict[str, Any]:
     """Bytes that one report takes in the columns of `Reports`, beside the 16 we promise."""
     answers = Answers(
-        np.zeros(n, np.int32), np.arange(n), _answers(channel, n), np.array(["w"]), np.arange(n), _OPTIONS
+        np.zeros(n, np.int32),
+        np.arange(n, dtype=np.int32),
+        _answers(channel, n),
+        np.array(["w"]),
+        np.arange(n),
+        _OPTIONS,
     )
     reports = randomize_through(channel, answers, SystemEntropy())
     columns = (reports.worker, reports.question, reports.report, reports.channel)

@@ -81,7 +81,7 @@ class Gaussian(Mechanism):
         sigma = self.noise_sigma(domain) / number_range(domain)
         return Guarantee(
             "cell" if self.protect_participation else "value",
-            epsilon_at(sigma, self.delta),
+            epsilon_at(sigma, self.delta) if self.epsilon is None else self.epsilon,
             1 / (2 * sigma**2),
             self.delta,
             protects_participation=self.protect_participation,

@@ -50,7 +50,8 @@ class Laplace(Mechanism):
         return (domain.size if self.paper_scale else number_range(domain)) / self.epsilon
 
     def guarantee(self, domain: Domain) -> Guarantee:
-        epsilon = number_range(domain) / self.noise_scale(domain)
+        width = number_range(domain)
+        epsilon = self.epsilon * width / domain.size if self.paper_scale else self.epsilon
         return Guarantee(
             "cell" if self.protect_participation else "value",
             epsilon,

@@ -70,7 +70,8 @@ class MatrixFactorization(Mechanism):
         return (domain.size if self.paper_scale else number_range(domain)) / self.epsilon
 
     def guarantee(self, domain: Domain) -> Guarantee:
-        epsilon = number_range(domain) / self.noise_scale(domain)
+        width = number_range(domain)
+        epsilon = self.epsilon * width / domain.size if self.paper_scale else self.epsilon
         return Guarantee(
             "value",
             epsilon,
