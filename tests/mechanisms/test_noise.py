@@ -10,8 +10,8 @@ from scipy.integrate import trapezoid
 from scipy.stats import kstest, laplace, norm
 
 from crowdveil import Answers, Choices, Scale, entropy_from
-from crowdveil.errors import DomainError, InputError, UnservableError
-from crowdveil.mechanisms import Gaussian, Laplace
+from crowdveil.errors import InputError, UnservableError
+from crowdveil.mechanisms import DenseFactorization, Gaussian, Laplace, MatrixFactorization
 from crowdveil.mechanisms.gaussian import delta_at, epsilon_at
 
 STARS = Scale(1, 5)
@@ -86,5 +86,6 @@ def test_what_makes_no_sense_is_refused() -> None:
         Gaussian(level="none")
     with pytest.raises(InputError, match="fill must be middle, random or a number within the levels; got 7"):
         Laplace(epsilon=1, fill=7, protect_participation=True).randomize(crowd_of(1), entropy_from(1))
-    with pytest.raises(DomainError, match="needs numbers"):
-        Laplace(epsilon=1).guarantee(Choices(("no", "yes")))
+    for kind in (Laplace, Gaussian, MatrixFactorization, DenseFactorization):
+        with pytest.raises(UnservableError, match="numbers; got options that are none; use randomized"):
+            kind(epsilon=1).guarantee(Choices(("no", "yes")))

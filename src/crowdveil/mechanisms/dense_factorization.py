@@ -47,6 +47,7 @@ class DenseFactorization(Mechanism):
             raise InputError(f"factors must be at least 1 and ridge not negative; got {self.factors} and {self.ridge}")
 
     def guarantee(self, domain: Domain) -> Guarantee:
+        number_range(domain)  # refuses a domain without numbers
         return Guarantee(
             "cell",
             self.epsilon,

@@ -11,7 +11,7 @@ from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
-from crowdveil.errors import InputError
+from crowdveil.errors import DomainError, InputError, UnservableError
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
 
@@ -82,8 +82,13 @@ def filler(domain: Domain, fill: Fill) -> float:
 
 
 def number_range(domain: Domain) -> float:
-    """Max − min of the levels: the most that one answer can move a number."""
-    return float(np.ptp(domain.numbers))
+    """The width of the levels: the most that one answer can move a number."""
+    try:
+        return float(np.ptp(domain.numbers))
+    except DomainError as refusal:
+        raise UnservableError(
+            "this mechanism adds noise to numbers; got options that are none", fix="use randomized-response for options"
+        ) from refusal
 
 
 def laplace_noise(entropy: Entropy, n: int, scale: float) -> NDArray[np.float64]:
