@@ -88,6 +88,14 @@ def test_pure_is_the_worst_of_its_epsilon(epsilon: float, count: int) -> None:
         )
 
 
+def test_the_law_of_a_bare_epsilon_is_that_of_binary_randomised_response() -> None:
+    channel = ChannelLaw(k_ary(2, 0.8))
+    bare, orders = PureLaw(channel.epsilon), np.array([1.01, 1.5, 2.0, 8.0, 100.0])
+    assert np.allclose(bare.renyi(orders), channel.renyi(orders), rtol=1e-7)
+    assert bare.rho == pytest.approx(channel.rho, rel=1e-4)
+    assert np.allclose(bare.atoms().masses, channel.atoms().masses)
+
+
 def test_atoms_of_a_table_dominate_every_pair() -> None:
     channel = skewed()
     atoms = channel_atoms(channel.worst_rows())

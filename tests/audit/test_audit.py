@@ -29,7 +29,7 @@ from crowdveil.audit import (
     vector_of,
 )
 from crowdveil.audit import conformance as conformance_module
-from crowdveil.audit.bound import clopper_pearson_high, clopper_pearson_low
+from crowdveil.audit.bound import Choice, clopper_pearson_high, clopper_pearson_low, measure
 from crowdveil.audit.floating_point import laplace_by_inversion, reachable
 from crowdveil.entropy import Keystream
 from crowdveil.forms import Rotate, Table
@@ -84,6 +84,14 @@ def test_clopper_pearson_covers_exactly(hits: int) -> None:
     low, high = clopper_pearson_low(hits, n, alpha), clopper_pearson_high(hits, n, alpha)
     assert low == 0 if hits == 0 else at_least(low, hits) == pytest.approx(alpha, rel=1e-6)
     assert high == 1 if hits == n else 1 - at_least(high, hits + 1) == pytest.approx(alpha, rel=1e-6)
+
+
+def test_half_of_alpha_is_spent_on_each_side() -> None:
+    counts = np.array([[700, 300], [200, 800]])
+    choice = Choice(0, 1, np.array([0]), 0.0)
+    low, high = clopper_pearson_low(700, 1000, 0.005), clopper_pearson_high(200, 1000, 0.005)
+    assert measure(choice, counts, alpha=0.01).epsilon == pytest.approx(math.log(low / high))
+    assert measure(choice, counts, alpha=0.01, delta=0.1).epsilon == pytest.approx(math.log((low - 0.1) / high))
 
 
 def test_two_million_samples_per_input_are_audited_in_under_two_seconds() -> None:
