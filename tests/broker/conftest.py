@@ -162,12 +162,25 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    database = request.getfixturevalue("postgres").new_database() if request.param == "postgresql" else ""
-    running = Server(tmp_path_factory.mktemp(request.param), database)
+@pytest.fixture(scope="session")
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("sqlite"))
     yield running
     running.end()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("postgresql"), postgres.new_database())
+    yield running
+    running.end()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest) -> Server:
+    """The same broker on both databases."""
+    running: Server = request.getfixturevalue(f"{request.param}_server")
+    return running
 
 
 @pytest.fixture(scope="session")

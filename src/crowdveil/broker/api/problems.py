@@ -88,7 +88,7 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
         for each in error.errors[:20]
     ]
     first = errors[0] if errors else {"where": "", "problem": "not understood"}
-    return problem(Refusal("invalid", f"{first['where']}: {first['problem']}", errors=errors))
+    return problem(Refusal("invalid", f"{first['where'] or 'the request body'}: {first['problem']}", errors=errors))
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
