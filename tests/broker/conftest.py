@@ -221,3 +221,14 @@ def draft(**changes: Any) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def make_draft() -> Callable[..., dict[str, Any]]:
     return draft
+
+
+@pytest.fixture(scope="session")
+def django_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Django in this process, for tests that look at models rather than over HTTP."""
+    from crowdveil.broker.start import Place, migrate
+
+    place = Place(tmp_path_factory.mktemp("here"))
+    place.enter()
+    migrate()
+    return place.data_dir

@@ -115,7 +115,19 @@ def test_a_spoilt_submission_is_refused_whole(ready: Ready, name: str) -> None:
         (b" " * ((1 << 20) + 1), 413),
         (b'{"level": "\\ud800"}', 400),
     ],
-    ids=["empty", "cut", "not-utf8", "deep-list", "deep-object", "nan", "list", "null", "text", "too-large", "surrogate"],
+    ids=[
+        "empty",
+        "cut",
+        "not-utf8",
+        "deep-list",
+        "deep-object",
+        "nan",
+        "list",
+        "null",
+        "text",
+        "too-large",
+        "surrogate",
+    ],
 )
 def test_a_malformed_body_is_refused(ready: Ready, raw: bytes, status: int) -> None:
     reply = ready.post(None, raw=raw)
@@ -127,7 +139,12 @@ def test_a_malformed_body_is_refused(ready: Ready, raw: bytes, status: int) -> N
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_injections_do_nothing(ready: Ready, text: str) -> None:
     address = ready.server.address
-    for path in (f"/api/v1/studies/{text}", f"/api/v1/studies?after={text}", f"/api/v1/log?after={text}", f"/app/{text}"):
+    for path in (
+        f"/api/v1/studies/{text}",
+        f"/api/v1/studies?after={text}",
+        f"/api/v1/log?after={text}",
+        f"/app/{text}",
+    ):
         assert httpx.get(address + path).status_code in (400, 404, 422)
     headers = {"Authorization": f"Bearer {ready.token}".encode(), "Idempotency-Key": text.encode()}
     url = f"{address}/api/v1/studies/{ready.study}/submissions"

@@ -109,7 +109,9 @@ def test_ended_tokens_are_worth_nothing(server: Any) -> None:
     broker = server.broker(token)
     broker.call("GET", "/account")
     broker.call("DELETE", "/sessions/current")
-    assert httpx.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert (
+        httpx.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    )
     worker = server.worker_token()
     server.broker(worker).call("DELETE", "/workers/me")
     headers = {"Authorization": f"Bearer {worker}"}
