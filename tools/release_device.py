@@ -64,6 +64,9 @@ def _page(folder: Path, page: str, *, release: str, signed: bool) -> str:
     policy = POLICY.format(import_map=f"sha256-{digest}")
     page = re.sub(r'(<script type="importmap">).*?(</script>)', lambda m: m[1] + import_map + m[2], page, flags=re.S)
     page = re.sub(r'(Content-Security-Policy" content=")[^"]*', lambda m: m[1] + policy, page)
+    preloads = "".join(f'<link rel="modulepreload" href="{name}">\n' for name in modules)
+    page = re.sub(r'(<!-- modules -->\n)(?:<link rel="modulepreload"[^>]*>\n)*', "", page)
+    page = page.replace('<script type="module"', "<!-- modules -->\n" + preloads + '<script type="module"')
     mark = f"{release} signed" if signed else release
     page = re.sub(r'(name="release" content=")[^"]*', lambda m: m[1] + mark, page)
     return re.sub(r'(href|src)="([\w.]+\.(?:css|js|json))"(?: integrity="[^"]*")?', _with_integrity(folder), page)

@@ -190,7 +190,7 @@ function refusalSentence(refusal) {
 function review({ store, act, again }, study, entry) {
   const { state, receipt } = entry, isHere = state === "drawn" || state === "waiting";
   const step = (/** @type {string} */ key, /** @type {() => Promise<unknown>} */ work, kind = "") =>
-    button(key, () => act(async () => { await work(); await again(); }), kind);
+    button(key, () => act(() => work().finally(again)), kind);
   return [
     h("p", { class: "lead" }, t("review.title")), h("p", {}, t("review.lead")),
     ...panels(study, entry),

@@ -2,7 +2,7 @@
  * Keeps the app's files, so that it works offline and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "27913ab0ea90e126663071f1be169aeaaf5784b2ed1f49009b5639fd8022c7b0";
+const RELEASE = "ec93b42d70a0373048924015b0a7dac04ee91ef26569dc1f64be3f453ac85ab1";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));

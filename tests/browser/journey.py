@@ -1,0 +1,59 @@
+"""The steps of a worker in the app, as a person would take them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+STUDY = "a" * 32
+ANSWERS = {"smoked": "yes", "often": "4", "where": "at work"}
+
+
+def until(page: Page, expression: str) -> None:
+    """Wait for something that cannot be seen. Playwright's own way needs eval, which the page's policy forbids."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(expression)
+
+
+def controlled(page: Page) -> None:
+    """Wait until the app's files are kept by its service worker."""
+    until(page, "() => navigator.serviceWorker.controller !== null")
+
+
+def start(page: Page, address: str) -> None:
+    page.goto(f"{address}/app/")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("heading", name="Studies").wait_for()
+
+
+def accept(page: Page, title: str = "Smoking and work", level: str | None = None) -> None:
+    page.get_by_role("link", name=title).click()
+    page.get_by_role("heading", level=1, name=title).wait_for()
+    if level is not None:
+        page.locator(f"input[name=level][value={level}]").check()
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Accept and answer").click()
+    page.get_by_role("button", name="Protect my answers").wait_for()
+
+
+def answer(page: Page, answers: dict[str, str] | None = None) -> None:
+    for question, value in (ANSWERS if answers is None else answers).items():
+        page.locator(f"input[name={question}][value='{value}']").check()
+
+
+def protect(page: Page) -> None:
+    page.get_by_role("button", name="Protect my answers").click()
+    page.get_by_role("button", name="Send exactly this").wait_for()
+
+
+def send(page: Page) -> None:
+    page.get_by_role("button", name="Send exactly this").click()
+    page.get_by_text("Thank you.").wait_for()
+
+
+def panels(page: Page, kind: str) -> dict[str, str]:
+    """What the panels of one kind (stays, leaves, tells) say, by question."""
+    cells = page.locator(".cell").all()
+    return {cell.get_attribute("data-question") or "": cell.locator(f".{kind} p").inner_text() for cell in cells}

@@ -1,0 +1,265 @@
+"""The worker's journey in the app, on a phone: what is shown is what is sent, and nothing else leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from browser import journey
+from device import studies
+from device.node import DEVICE
+from device.server import FixtureBroker
+from playwright.sync_api import BrowserContext, Page, expect
+
+FORGET_LOG = """async () => {
+  const { openStore } = await import("./store.js");
+  await (await openStore()).update(() => ({ result: null, writes: [{ table: "settings", key: "log" }] }));
+}"""
+# Every draw lands on the last threshold, so that every report differs from its answer.
+ALL_LIES = "crypto.getRandomValues = (bytes) => bytes.fill(255);"
+
+
+def submissions(broker: FixtureBroker) -> list[dict[str, Any]]:
+    return [request for request in broker.requests if request["path"].endswith("/submissions")]
+
+
+def test_what_is_shown_is_exactly_what_is_sent(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    assert submissions(broker) == []
+    shown = journey.panels(page, "leaves")
+    page.get_by_text("Every byte that is sent").click()
+    preview = json.loads(page.locator("pre").inner_text())
+    journey.send(page)
+    [sent] = submissions(broker)
+    assert json.loads(sent["body"]) == preview
+    study = broker.studies[journey.STUDY]
+    for report in preview["reports"]:
+        output = study["channels"][report["channel"]]["outputs"][report["report"]]
+        assert shown[report["question"]] == _in_words(output)
+    assert journey.panels(page, "stays") == journey.ANSWERS
+    assert all("74%" in sentence for sentence in journey.panels(page, "tells").values())
+
+
+def _in_words(output: str | None) -> str:
+    if output is None:
+        return "no answer"
+    if output.startswith("["):
+        return ", ".join(json.loads(output)) or "none of these"
+    return output
+
+
+def test_no_answer_is_found_in_anything_that_leaves(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    context = device()
+    context.add_init_script(ALL_LIES)
+    page = context.new_page()
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    stays, leaves = journey.panels(page, "stays"), journey.panels(page, "leaves")
+    assert all(stays[question] != leaves[question] for question in stays)
+    journey.send(page)
+    body = json.loads(submissions(broker)[0]["body"])
+    study = broker.studies[journey.STUDY]
+    answers = {"smoked": "yes", "often": "4", "where": '["at work"]'}
+    for report in body["reports"]:
+        inputs = study["channels"][report["channel"]]["inputs"]
+        assert report["report"] != inputs.index(answers[report["question"]])
+    everything = json.dumps([request["body"] for request in broker.requests])
+    assert not any(word in everything for word in ("yes", "at work", "answers"))
+    assert all("cookie" not in request["headers"] for request in broker.requests)
+
+
+def test_skipped_and_hidden_questions_report_too(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page, {"smoked": "no"})
+    expect(page.get_by_text("Where do you smoke?")).to_be_hidden()
+    expect(page.get_by_text("A skipped question sends a report too")).to_be_visible()
+    journey.protect(page)
+    assert journey.panels(page, "stays") == {"smoked": "no", "often": "no answer", "where": "no answer"}
+    journey.send(page)
+    assert len(json.loads(submissions(broker)[0]["body"])["reports"]) == 3
+
+
+def test_offline_the_draw_is_kept_and_sent_later_unchanged(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.controlled(page)
+    journey.answer(page)
+    page.context.set_offline(True)
+    page.reload()
+    expect(page.locator("input[name=smoked][value=yes]")).to_be_checked()
+    journey.protect(page)
+    drawn = journey.panels(page, "leaves")
+    page.reload()
+    assert journey.panels(page, "leaves") == drawn
+    page.get_by_role("button", name="Send exactly this").click()
+    expect(page.get_by_text("Waiting to be sent")).to_be_visible()
+    assert submissions(broker) == []
+    page.reload()
+    preview = json.loads(page.locator("pre").text_content() or "")
+    page.context.set_offline(False)
+    page.get_by_text("Thank you.").wait_for()
+    [sent] = submissions(broker)
+    assert json.loads(sent["body"]) == preview
+    assert journey.panels(page, "leaves") == drawn
+
+
+def test_there_is_no_second_draw(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    drawn = journey.panels(page, "leaves")
+    for _ in range(3):
+        page.goto(f"{broker.address}/app/#/")
+        page.get_by_role("link", name="See what you sent").click()
+        page.get_by_role("button", name="Send exactly this").wait_for()
+        assert journey.panels(page, "leaves") == drawn
+    page.get_by_role("link", name="My privacy").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_a_second_device_takes_over_the_ledger_and_the_draws(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    first, second = device().new_page(), device().new_page()
+    journey.start(first, broker.address)
+    journey.accept(first)
+    journey.answer(first)
+    journey.protect(first)
+    drawn = journey.panels(first, "leaves")
+    first.get_by_role("link", name="Me", exact=True).click()
+    first.get_by_role("button", name="Show the text").click()
+    text = first.get_by_label("My ledger as text").input_value()
+    assert "at work" not in text
+    journey.start(second, broker.address)
+    second.get_by_role("link", name="Me", exact=True).click()
+    second.get_by_label("Text from another device").fill(text.replace("medium", "low", 1))
+    second.get_by_role("button", name="Take it over").click()
+    expect(second.get_by_role("status")).to_contain_text("was changed or is not complete")
+    second.get_by_label("Text from another device").fill(text)
+    second.get_by_role("button", name="Take it over").click()
+    expect(second.get_by_role("status")).to_contain_text("1 entries were new here")
+    second.goto(f"{broker.address}/app/#/study/{journey.STUDY}")
+    second.get_by_role("button", name="Send exactly this").wait_for()
+    assert journey.panels(second, "leaves") == drawn
+
+
+def test_a_new_device_starts_no_lower_than_the_brokers_copy(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    page = device().new_page()
+    journey.start(page, broker.address)
+    journey.accept(page)
+    text = page.evaluate(
+        """async () => { const { openStore } = await import("./store.js"), { moveOut } = await import("./worker.js");
+           return moveOut(await openStore()); }"""
+    )
+    broker.spent = {"epsilon_spent_nano": 2_500_000_000, "rho_spent_nano": 200_000_000}
+    other = device().new_page()
+    journey.start(other, broker.address)
+    other.get_by_role("link", name="Me", exact=True).click()
+    other.get_by_label("Text from another device").fill(text)
+    other.get_by_role("button", name="Take it over").click()
+    expect(other.get_by_role("status")).to_contain_text("Taken over")
+    other.get_by_role("link", name="My privacy").click()
+    expect(other.get_by_text("Spent on another device")).to_be_visible()
+    expect(other.get_by_text("ε 2.5 of 4 spent")).to_be_visible()
+
+
+def test_a_tampered_study_is_refused(page: Page, broker: FixtureBroker) -> None:
+    words = json.loads((DEVICE / "strings.en.json").read_text(encoding="utf-8"))
+    journey.start(page, broker.address)
+    for why, served in studies.tampered():
+        broker.served[journey.STUDY] = served
+        broker.log = [served["log"]]
+        page.evaluate(FORGET_LOG)
+        page.goto(f"{broker.address}/app/#/study/{journey.STUDY}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("This device refuses to answer this study")
+        beginning = words[f"refusal.{why}"].partition("{")[0]
+        expect(page.get_by_role("alert")).to_contain_text(beginning)
+        assert page.get_by_role("button", name="Accept and answer").count() == 0
+        page.goto(f"{broker.address}/app/#/me")
+        page.get_by_role("heading", level=1, name="Me").wait_for()
+
+
+def test_a_rewritten_log_is_noticed(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    page.get_by_role("link", name="Look at it").click()
+    page.get_by_role("button", name="Accept and answer").wait_for()
+    other = studies.definition(title="Smoking at work")
+    broker.log, broker.studies = [], {}
+    broker.open(other)
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("the public log was rewritten")
+
+
+def test_a_budget_that_is_too_small_is_said_before_answering(page: Page, broker: FixtureBroker) -> None:
+    page.goto(f"{broker.address}/app/")
+    page.get_by_role("slider").fill("2")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="Look at it").click()
+    expect(page.get_by_role("alert")).to_contain_text("This costs ε 3, and you have ε 2 left")
+    expect(page.get_by_role("button", name="Accept and answer")).to_be_disabled()
+    page.locator("input[name=level][value=high]").check()
+    expect(page.get_by_role("button", name="Accept and answer")).to_be_enabled()
+
+
+def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    journey.send(page)
+    page.get_by_role("button", name="Forget my answers").click()
+    expect(page.locator(".stays p").first).to_have_text("forgotten")
+    page.get_by_role("button", name="Take my reports back").click()
+    page.get_by_text("Taken back").wait_for()
+    withdrawal = next(request for request in broker.requests if request["path"].endswith("/withdrawals"))
+    assert "authorization" not in withdrawal["headers"]
+    page.get_by_role("link", name="Me", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export everything about me").click()
+    exported = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert exported["device"]["ledger"][0]["name"] == "Smoking and work"
+    assert exported["broker"] == {"account": "w" * 32}
+    page.get_by_role("button", name="Delete my account").click()
+    page.get_by_role("button", name="Yes, delete everything").click()
+    page.get_by_role("button", name="Start").wait_for()
+    assert any(request["method"] == "DELETE" for request in broker.requests)
+
+
+def test_new_code_is_noticed_and_waits_for_the_worker(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.controlled(page)
+    style, script = broker.file("style.css"), broker.file("sw.js")
+    assert style is not None
+    assert script is not None
+    broker.changed_files["style.css"] = style + b"\n:root { --changed: 1; }\n"
+    broker.changed_files["sw.js"] = script.replace(broker.manifest["release"].encode(), b"another")
+    page.reload()
+    page.evaluate("navigator.serviceWorker.ready.then((registration) => registration.update())")
+    expect(page.get_by_role("status")).to_contain_text("There is new code for this app")
+    page.reload()
+    changed = "getComputedStyle(document.documentElement).getPropertyValue('--changed')"
+    assert page.evaluate(changed) == ""
+
+
+def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -> None:
+    broker.open(studies.definition("b" * 32, protects=False, levels=("none", "medium"), title="Lunch"))
+    journey.start(page, broker.address)
+    journey.accept(page, "Lunch", level="none")
+    journey.answer(page)
+    journey.protect(page)
+    assert journey.panels(page, "leaves") == journey.panels(page, "stays")
+    assert all("does not protect" in sentence for sentence in journey.panels(page, "tells").values())
+    page.get_by_role("link", name="My privacy").click()
+    expect(page.get_by_text("Not protected, and in none of these numbers")).to_be_visible()
