@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 
 from crowdveil.cli._common import Force, Json, Options, ScaleFlag, domain_of, parameters_of, show, whole_file
+from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files import read_truth
@@ -37,6 +37,10 @@ def command(
     options: Options = None,
     scale: ScaleFlag = None,
     param: Annotated[list[str] | None, typer.Option("--param", help="A parameter of the method: name=value.")] = None,
+    master: Annotated[str | None, typer.Option(help="Spark: the cluster, spark://HOST:PORT or local[N].")] = None,
+    remote: Annotated[str | None, typer.Option(help="Spark: a Spark Connect server, sc://HOST:PORT.")] = None,
+    work: Annotated[Path | None, typer.Option(help="Spark: a folder that driver and executors share.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Spark: go on from the checkpoint in --work.")] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not keep the codes of a large file.")] = False,
     force: Force = False,
     json: Json = False,
@@ -49,6 +53,16 @@ def command(
         if path is not None:
             is_parquet(path)
     chosen = _method(method_name, engine, param, gold)
+    if engine == "spark":
+        known = read_truth(truth) if truth else None
+        cluster = Cluster(master, remote, work, resume)
+        domain = domain_of(options, scale)
+        with _busy("inferring on Spark"):
+            result = infer_on_spark(
+                chosen, reports, domain, output, cluster, workers_out=workers_out, truth=known, force=force
+            )
+        show(result, as_json=json, human=lambda: _tell(result, output))
+        return
     with _busy("reading"):
         table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
     with _busy(f"inferring from {len(table)} reports"):
@@ -63,8 +77,6 @@ def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) 
     known = {field.name for field in fields(METHODS[name])} if name in METHODS else set()  # type: ignore[arg-type]
     if engine not in ("local", "spark"):
         raise InputError(f"--engine must be local or spark; got {engine!r}")
-    if engine == "spark":
-        parameters["engine"] = import_module("crowdveil.engines.spark").SparkEngine()
     if gold is not None:
         if "gold" not in known:
             raise InputError(f"method {name} takes no gold questions", fix="use dawid-skene or one-coin")

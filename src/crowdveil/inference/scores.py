@@ -29,20 +29,23 @@ def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
 
 def baselines(reports: Reports, estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str, Scores]:
     """Always the best constant, always the middle level, and the plain vote or mean of the same reports."""
+    if estimate.categorical:
+        return constants(estimate, truth) | {"majority": score(Majority().fit(reports), truth)}
+    return constants(estimate, truth) | {"mean": score(Mean().fit(reports), truth)}
+
+
+def constants(estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str, Scores]:
+    """What saying the same of every question would score."""
     places = _places(estimate, truth)
     if estimate.categorical:
         codes = _codes(estimate, truth, places)
         commonest = np.bincount(codes[codes >= 0], minlength=1).argmax()
-        return {
-            "best constant": _matches(np.full(len(codes), commonest), codes),
-            "majority": score(Majority().fit(reports), truth),
-        }
+        return {"best constant": _matches(np.full(len(codes), commonest), codes)}
     numbers = _numbers(estimate, truth, places)
     middle = sum(bounds_of(estimate.domain)) / 2
     return {
         "best constant": _distances(np.full(len(numbers), np.median(numbers)), numbers),
         "mid-level": _distances(np.full(len(numbers), middle), numbers),
-        "mean": score(Mean().fit(reports), truth),
     }
 
 

@@ -1,0 +1,105 @@
+"""`crowdveil infer --engine spark`: the same command where the reports do not fit on one machine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdveil.domain import Domain
+from crowdveil.errors import FileError, InputError
+from crowdveil.estimate import Estimate
+from crowdveil.files.write import is_parquet
+from crowdveil.inference import Method
+from crowdveil.inference.scores import constants, score
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where Spark is, and the folder that driver and executors share."""
+
+    master: str | None = None
+    remote: str | None = None
+    work: Path | None = None
+    resume: bool = False
+
+
+def infer_on_spark(
+    chosen: Method,
+    reports: Path,
+    domain: Domain | None,
+    output: Path,
+    cluster: Cluster,
+    *,
+    workers_out: Path | None,
+    truth: Mapping[Any, object] | None,
+    force: bool,
+) -> dict[str, Any]:
+    """Fit on Spark and return the command's JSON; estimates become a Parquet folder."""
+    from crowdveil.engines.spark import fit_on_spark, open_spark, read_spark
+
+    for path in (output, workers_out):
+        if path is not None:
+            _check_folder(path, force)
+    spark = open_spark(cluster.master, remote=cluster.remote)
+    table = read_spark(spark, reports, domain)
+    # Written beside and renamed, so that a job that dies leaves no half of a result.
+    temporary = output.with_name(f".{output.name}-unfinished")
+    estimate = fit_on_spark(chosen, table, temporary, workers_out=workers_out, work=cluster.work, resume=cluster.resume)
+    result = _result(estimate, all(channel.guarantee.protected for channel in table.channels))
+    if truth is not None:
+        result |= _scored(estimate, temporary, truth, spark)
+    shutil.rmtree(output, ignore_errors=True)
+    temporary.replace(output)
+    return result
+
+
+def _check_folder(path: Path, force: bool) -> None:
+    if not is_parquet(path):
+        raise InputError(f"Spark writes Parquet; got {str(path)!r}", fix="give the output the extension .parquet")
+    if path.exists() and not force:
+        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+    if path.is_file():
+        path.unlink()
+
+
+def _result(estimate: Estimate, protected: bool) -> dict[str, Any]:
+    counts = {name: estimate.provenance[name] for name in ("n_reports", "n_questions", "n_workers")}
+    return {
+        "method": estimate.method,
+        "engine": "spark",
+        **counts,
+        "iterations": estimate.iterations,
+        "converged": estimate.converged,
+        "warnings": list(estimate.warnings),
+        "protected": protected,
+        "objective": estimate.objective,
+        "floor": None,
+    }
+
+
+def _scored(estimate: Estimate, folder: Path, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:
+    """Only the questions whose truth is known come to this machine."""
+    known = spark.createDataFrame([(str(name),) for name in truth], "question string")
+    rows = spark.read.parquet(str(folder)).join(known, "question").select("question", "value").collect()
+    values = [row["value"] for row in rows]
+    value = (
+        np.array([np.nan if each is None else each for each in values], dtype=np.float64)
+        if estimate.value.dtype == np.float64
+        else estimate.domain.encode(values)
+    )
+    unknown = np.zeros(len(values))
+    few = Estimate(
+        estimate.method,
+        estimate.domain,
+        np.array([row["question"] for row in rows], dtype=object),
+        value,
+        unknown,
+        unknown,
+        unknown,
+    )
+    return {"metrics": score(few, truth), "baselines": constants(few, truth)}
