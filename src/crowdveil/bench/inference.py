@@ -1,0 +1,216 @@
+"""Truth inference beside crowd-kit: time per iteration, memory, end to end; and what scales within our own.
+
+Times of one iteration are nanoseconds of processor time per answer, on one thread unless the case says otherwise.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.files.write import coded_column, write_table
+from crowdveil.inference import DawidSkene, Method, method
+from crowdveil.inference.threads import LocalEngine
+from crowdveil.reports import Reports
+
+PEER = "crowd-kit"
+_PURE: dict[str, Any] = {"smoothing": 0.0, "trust": 0.0, "class_smoothing": 0.0}
+_ROUNDS = 3
+
+
+def cases(quick: bool) -> Iterator[dict[str, Any]]:
+    """One row after the other; `quick` takes seconds and proves little."""
+    small, large, huge = (20_000, 200_000, 400_000) if quick else (1_000_000, 10_000_000, 50_000_000)
+    yield from _start_up()
+    yield _agreement(min(small, 100_000))
+    yield _iteration("dawid-skene", "DawidSkene", small, text_ids=False)
+    yield _iteration("dawid-skene", "DawidSkene", small, text_ids=True)
+    yield _iteration("one-coin", "OneCoinDawidSkene", small, text_ids=False)
+    yield _iteration("dawid-skene", "DawidSkene", large, text_ids=False, rounds=1)
+    yield _memory(large)
+    yield _threads(large)
+    yield _growth(small, huge)
+    yield _end_to_end(large)
+
+
+def _peer(kind: str) -> Callable[..., Any] | None:
+    return getattr(import_module("crowdkit.aggregation"), kind) if find_spec("crowdkit") else None
+
+
+def _peer_name() -> str:
+    return PEER if find_spec("crowdkit") else f"{PEER} (not installed)"
+
+
+def _frame(reports: Reports) -> Any:
+    """The same answers as the data frame that crowd-kit wants."""
+    columns = {
+        "task": reports.questions[reports.question],
+        "worker": reports.workers[reports.worker],
+        "label": reports.report,
+    }
+    return import_module("pandas").DataFrame(columns)
+
+
+def _ours(name: str, n_iter: int, *, threads: int = 1) -> Method:
+    return method(name, max_iter=n_iter, tol=-1.0, engine=LocalEngine(threads=threads))
+
+
+def _our_iteration(
+    reports: Reports, name: str = "dawid-skene", *, threads: int = 1, clock: Callable[..., float] = timed
+) -> float:
+    """Nanoseconds per answer; so many iterations that even a small crowd gives the clock something to measure."""
+    many = 2 + max(10, 20_000_000 // len(reports))
+    seconds = per_iteration(lambda n_iter: _ours(name, n_iter, threads=threads).fit(reports), 2, many, clock)
+    return seconds * 1e9 / len(reports)
+
+
+def _their_iteration(peer: Callable[..., Any], frame: Any) -> float:
+    seconds = per_iteration(lambda n_iter: peer(n_iter=n_iter, tol=-np.inf).fit(frame), 1, 3)
+    return seconds * 1e9 / len(frame)
+
+
+def _iteration(name: str, kind: str, n: int, *, text_ids: bool, rounds: int = _ROUNDS) -> dict[str, Any]:
+    reports = crowd(n, text_ids=text_ids)
+    _ours(name, 2).fit(reports)
+    peer, frame = _peer(kind), _frame(reports) if find_spec("crowdkit") else None
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(_our_iteration(reports, name))
+        theirs += [] if peer is None else [_their_iteration(peer, frame)]
+    case = f"{name}, one iteration, {'text' if text_ids else 'integer'} ids"
+    return row(case, n, min(ours), min(theirs) if theirs else None, _peer_name(), unit="ns per answer")
+
+
+def _agreement(n: int) -> dict[str, Any]:
+    """How far our posteriors are from crowd-kit's, in double precision and without the prior."""
+    reports = crowd(n)
+    peer = _peer("DawidSkene")
+    if peer is None:
+        return row("dawid-skene, largest difference of posteriors", n, np.nan, None, _peer_name(), unit="")
+    ours = DawidSkene(max_iter=10, tol=-1.0, precision="float64", **_PURE).fit(reports).posterior
+    theirs = peer(n_iter=10, tol=-np.inf).fit(_frame(reports)).probas_
+    theirs = theirs.reindex(index=range(reports.n_questions), columns=range(4)).fillna(0.0).to_numpy()
+    assert ours is not None
+    difference = max(float(np.abs(ours - theirs).max()), 1e-16)
+    return row("dawid-skene, largest difference of posteriors", n, difference, 1e-8, "promised limit", unit="")
+
+
+_START_UP = """
+import time
+from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.inference import DawidSkene, kernels
+reports = crowd(2000)
+started = time.process_time()
+DawidSkene(max_iter=5).fit(reports)
+print(time.process_time() - started)
+"""
+
+
+def _start_up() -> Iterator[dict[str, Any]]:
+    """Compiling on the first call ever, and loading what was compiled on the first call of a later process."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"import os\nos.environ['NUMBA_CACHE_DIR'] = {folder!r}\n{_START_UP}"
+        for case, limit in (("compiling, first call", 5.0), ("compiling, later processes", 0.6)):
+            yield row(case, 2000, in_process(script)[0], limit, "promised limit", unit="s")
+
+
+_MEMORY = """
+import resource, sys
+n, ours = int(sys.argv[1]), sys.argv[2] == "ours"
+from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.bench.inference import _frame, _ours, _peer
+table = crowd(n)
+small = crowd(2000)
+if ours:
+    _ours("dawid-skene", 2, threads=2).fit(small)
+    work = lambda: _ours("dawid-skene", 3, threads=2).fit(table)
+else:
+    _peer("DawidSkene")(n_iter=1).fit(_frame(small))
+    table = _frame(table)
+    work = lambda: _peer("DawidSkene")(n_iter=3, tol=float("-inf")).fit(table)
+def held():
+    with open("/proc/self/statm") as stream:
+        return int(stream.read().split()[1]) * resource.getpagesize()
+import gc; gc.collect()
+# The high-water mark is set back, so that making the data does not hide the fit.
+with open("/proc/self/clear_refs", "w") as stream:
+    stream.write("5")
+before = held()
+work()
+with open("/proc/self/status") as stream:
+    peak = next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmHWM"))
+print((peak - before) / n)
+"""
+
+
+def _memory(n: int) -> dict[str, Any]:
+    """The most that a fit takes on top of its data, two threads for ours."""
+    ours = in_process(_MEMORY, n, "ours")[0]
+    theirs = in_process(_MEMORY, n, "peer")[0] if find_spec("crowdkit") else None
+    return row("dawid-skene, peak extra memory", n, ours, theirs, _peer_name(), unit="bytes per answer")
+
+
+def _threads(n: int) -> dict[str, Any]:
+    reports = crowd(n)
+    two, one = [], []
+    for _ in range(_ROUNDS):
+        two.append(_our_iteration(reports, threads=2, clock=clocked))
+        one.append(_our_iteration(reports, clock=clocked))
+    return row("dawid-skene, two threads", n, min(two), min(one), "one thread", unit="ns per answer on the clock")
+
+
+def _growth(small: int, huge: int) -> dict[str, Any]:
+    """The ratio is how much more an answer costs in the larger crowd: it should be little above 1."""
+    few, many = (min(_our_iteration(crowd(n)) for _ in range(2)) for n in (small, huge))
+    case = f"dawid-skene, cost per answer (peer: {small} answers; ratio: growth)"
+    return row(case, huge, many, few, "ours", unit="ns per answer") | {"ratio": many / few}
+
+
+_CROWDKIT_JOB = """
+import sys, time
+import pandas
+from crowdkit.aggregation import DawidSkene
+started = time.perf_counter()
+frame = pandas.read_csv(sys.argv[1])
+fitted = DawidSkene(n_iter=10, tol=float("-inf")).fit(frame)
+fitted.probas_.assign(value=fitted.labels_).to_csv(sys.argv[2])
+print(time.perf_counter() - started)
+"""
+_OUR_JOB = """
+import sys, time
+started = time.perf_counter()
+from crowdveil.cli import app
+flags = ["--method", "dawid-skene", "--no-cache", "--json", "--param", "max_iter=10", "--param", "tol=-1"]
+app(["infer", sys.argv[1], "-o", sys.argv[2], *flags], standalone_mode=False)
+print(time.perf_counter() - started)
+"""
+
+
+def _end_to_end(n: int) -> dict[str, Any]:
+    """From a CSV file with text ids to a file of posteriors, ten iterations; ours with imports and all."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "answers.csv"
+        _write(source, crowd(n, text_ids=True))
+        ours = in_process(_OUR_JOB, source, Path(folder) / "ours.csv")[0]
+        theirs = in_process(_CROWDKIT_JOB, source, Path(folder) / "peer.csv")[0] if find_spec("crowdkit") else None
+    return row("infer, CSV to CSV, text ids, 10 iterations", n, ours, theirs, _peer_name(), unit="s on the clock")
+
+
+def _write(path: Path, reports: Reports) -> None:
+    # A worker answers a question once; the few repeats that chance made are left out.
+    _, kept = np.unique(reports.question.astype(np.int64) * reports.n_workers + reports.worker, return_index=True)
+    table = reports.rows(np.sort(kept))
+    columns = {
+        "worker": coded_column(table.worker, table.workers.tolist()),
+        "task": coded_column(table.question, table.questions.tolist()),
+        "label": pa.array(np.array(table.domain.symbols)[table.report]),
+    }
+    write_table(path, columns)
