@@ -37,7 +37,7 @@ def test_a_ratio_says_how_many_times_less_ours_takes() -> None:
 
 
 def test_two_threads_and_memory_can_be_measured() -> None:
-    assert inference._memory(2000)["ours"] > 0
+    assert inference._memory(100_000)["ours"] > 0
     assert inference._threads(2000)["ratio"] > 0
 
 

@@ -43,6 +43,15 @@ def test_without_prior_it_is_em_by_the_book(seed: int, n_iter: int) -> None:
     np.testing.assert_allclose(fitted.posterior, by_the_book(answers, n_iter), atol=1e-8)
 
 
+def test_bounds_hold_the_probability_without_a_prior_too() -> None:
+    reports = Reports.unprotected(choice_crowd(12, n_options=4, n_questions=30)[0])
+    with np.errstate(all="raise", under="ignore"):
+        fitted = DawidSkene(**PURE).fit(reports)
+    assert (fitted.low <= fitted.confidence + 1e-6).all()
+    assert (fitted.high >= fitted.confidence - 1e-6).all()
+    assert (fitted.low < fitted.high).any()
+
+
 def test_single_precision_gives_the_same_labels() -> None:
     reports = Reports.unprotected(choice_crowd(1)[0])
     single, double = (DawidSkene(precision=precision).fit(reports) for precision in ("float32", "float64"))

@@ -82,9 +82,9 @@ def test_noisy_numbers_of_research_mechanisms_are_read_as_they_are() -> None:
     answers, truth = number_crowd(5, per_question=40)
     record = NoiseRecord("laplace", 8.0, Guarantee("value", 1.0, 0.5, research_only=True))
     noisy = answers.answer + rng.laplace(scale=2, size=len(answers))
-    empty = np.full(len(answers), -1)
+    empty, only = np.full(len(answers), -1), np.zeros(len(answers), dtype=np.int16)
     reports = Reports(
-        answers.worker, answers.question, empty, np.zeros(len(answers)), answers.workers, answers.questions,
+        answers.worker, answers.question, empty, only, answers.workers, answers.questions,
         (record,), answers.domain, noisy,
     )  # fmt: skip
     for kind in (Mean, Median, WeightedMean):

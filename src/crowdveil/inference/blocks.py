@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.counting import counted, counted_between
 from crowdveil.inference.layout import kernels
 from crowdveil.inference.model import Block, Context, Parameters
 from crowdveil.reports import Reports
 
 SMALL = 200_000
 """A table with fewer reports than this stays in one block: threads would cost more than they bring."""
+LARGE = 2_500_000
+"""About the size of blocks of a large table: only one at a time is held in two layouts, so memory stays low."""
 
 
 def context_of(reports: Reports, start: Parameters | None = None) -> Context:
@@ -21,11 +24,16 @@ def context_of(reports: Reports, start: Parameters | None = None) -> Context:
     return Context(reports.domain, reports.channels, reports.n_workers, reports.n_questions, len(reports), start or {})
 
 
+def blocks_for(n_reports: int, threads: int) -> int:
+    """How many blocks: one for each thread, more where the table is large."""
+    return max(threads, min(n_reports // LARGE, 4 * threads, 16))
+
+
 def cuts(reports: Reports, n_blocks: int) -> NDArray[np.int64]:
     """Borders between questions, so that the blocks have about equally many reports."""
     if len(reports) < SMALL or n_blocks <= 1:
         return np.array([0, reports.n_questions])
-    ends = np.cumsum(np.bincount(reports.question, minlength=reports.n_questions))
+    ends = np.cumsum(counted(reports.question, reports.n_questions))
     wanted = np.arange(1, n_blocks) * (len(reports) / n_blocks)
     inner = np.searchsorted(ends, wanted) + 1
     return np.unique(np.concatenate(([0], np.minimum(inner, reports.n_questions), [reports.n_questions])))
@@ -40,8 +48,10 @@ def blocks_of(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = 
 
 def _block(reports: Reports, rows: slice | NDArray[Any], low: int, high: int, gold: NDArray[np.int32] | None) -> Block:
     question = reports.question[rows]
+    if low:
+        question = question - np.int32(low)
     return Block(
-        question if low == 0 else question - np.int32(low),
+        question,
         reports.worker[rows],
         reports.report[rows],
         # One channel needs no column: a single zero, seen from every row.
@@ -60,12 +70,7 @@ def _rows(reports: Reports, low: int, high: int) -> slice | NDArray[Any]:
         return np.lexsort((*extra, reports.report, reports.channel, reports.worker, reports.question))
     if bool(np.all(reports.question[1:] >= reports.question[:-1])):
         return slice(*np.searchsorted(reports.question, [low, high]).tolist())
-    mine = reports.question if high - low == reports.n_questions else _between(reports.question, low, high)
-    counts = np.bincount(mine - np.int32(low), minlength=high - low)
-    rows = np.empty(len(mine), dtype=np.int32 if len(reports) < 2**31 else np.int64)
+    counts = counted_between(reports.question, low, high)
+    rows = np.empty(int(counts.sum()), dtype=np.int32 if len(reports) < 2**31 else np.int64)
     kernels().sort_rows(reports.question, low, high, np.cumsum(counts) - counts, rows)
     return rows
-
-
-def _between(codes: NDArray[np.int32], low: int, high: int) -> NDArray[np.int32]:
-    return codes[(codes >= low) & (codes < high)]

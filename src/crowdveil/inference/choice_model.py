@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.counting import pieces
 from crowdveil.inference.emission import Emission
 from crowdveil.inference.finishing import QUANTILE, chosen, on_simplex
 from crowdveil.inference.layout import Layout, kernels, layout_of
@@ -65,9 +66,15 @@ class ChoiceModel(ABC):
         if not parameters:
             parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
         posterior, _, _ = self._posterior(block, parameters, layout)
-        value, confidence = chosen(posterior, layout.answered)
-        low, high = self._bounds(posterior, value, parameters, layout)
-        return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
+        variance = np.zeros_like(posterior)
+        kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
+        # In pieces, so that what is computed on the way never takes as much memory as the results.
+        parts = [
+            _results(posterior[rows], variance[rows], layout.answered[rows]) for rows in pieces(len(posterior), 1 << 15)
+        ]
+        names = ("value", "confidence", "low", "high")
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in names if parts}
+        return {"posterior": posterior} | (columns or _results(posterior, variance, layout.answered))
 
     @abstractmethod
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
@@ -100,20 +107,25 @@ class ChoiceModel(ABC):
     def _gold(self, block: Block) -> Array:
         return _NO_GOLD if block.gold is None else block.gold
 
-    def _bounds(self, posterior: Array, value: Array, parameters: Parameters, layout: Layout) -> tuple[Array, Array]:
-        """Bounds of the value's probability, given that the workers' skills are estimates themselves.
 
-        The log-odds of the value are a sum over its reports; by the delta method their variance is the sum of what
-        each report's log-likelihood varies under the value and under its closest rival.
-        """
-        variance = np.zeros_like(posterior)
-        kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
-        rows, top = np.arange(len(value)), np.maximum(value, 0)
-        rivals = posterior.copy()
-        rivals[rows, top] = -1
-        rival = rivals.argmax(axis=1)
-        spread = np.sqrt(np.maximum(variance[rows, top] + variance[rows, rival], 0.0).astype(np.float64))
-        share = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
-        odds = np.log(share) - np.log1p(-share)
-        low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
-        return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
+def _results(posterior: Array, variance: Array, answered: Array) -> Columns:
+    """The value and the bounds of its probability, given that the workers' skills are estimates themselves.
+
+    The log-odds of the value are a sum over its reports; by the delta method their variance is the sum of what each
+    report's log-likelihood varies under the value and under its closest rival.
+    """
+    value, confidence = chosen(posterior, answered)
+    rows, top = np.arange(len(value)), np.maximum(value, 0)
+    rivals = posterior.copy()
+    rivals[rows, top] = -1
+    rival = rivals.argmax(axis=1)
+    spread = np.sqrt(np.maximum(variance[rows, top] + variance[rows, rival], 0.0).astype(np.float64))
+    share = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
+    odds = np.log(share) - np.log1p(-share)
+    low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
+    return {
+        "value": value,
+        "confidence": confidence.astype(np.float64),
+        "low": np.where(answered, low, 0.0),
+        "high": np.where(answered, high, 1.0),
+    }

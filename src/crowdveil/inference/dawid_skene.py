@@ -91,7 +91,14 @@ class DawidSkeneModel(ChoiceModel):
         return self._parameters(shares / shares.sum(axis=1, keepdims=True) * seen, np.exp(classes - classes.max()))
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
-        """A chance p seen n times has the variance p · (1 − p) / (n + 1)."""
+        """A chance p seen n times has the variance p · (1 − p) / (n + 1), and its logarithm (1 − p) / (p · (n + 1))."""
+        if self.emission.plain and layout.cells is None:
+            # What a worker never does is not looked up; it is only kept from overflowing.
+            table = np.exp(np.minimum(-parameters["log_confusion"], 40.0)).astype(self.precision)
+            table -= 1
+            table /= (parameters["seen"][:, None, :] + 1).astype(self.precision)
+            flat: Array = table.reshape(-1, self.emission.n_options)
+            return flat
         confusion = np.exp(parameters["log_confusion"].astype(np.float64))
         variance = confusion * (1 - confusion) / (parameters["seen"][:, None, :] + 1)
         return self.emission.doubts(confusion, variance, layout).astype(self.precision)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod, Method
+from crowdveil.inference.counting import summed
 from crowdveil.inference.driver import Run, run
 from crowdveil.inference.model import Columns, Model
 from crowdveil.inference.votes import channel_worth
@@ -109,8 +110,9 @@ def worker_worth(reports: Reports, channels: tuple[Channel, ...], posterior: Arr
     n_options = posterior.shape[1]
     sure = np.square((n_options * posterior.max(axis=1, initial=0.0) - 1) / max(n_options - 1, 1))
     worth = np.array([channel_worth(channel) for channel in channels])
-    weights = worth[reports.channel] * sure[reports.question]
-    return np.bincount(reports.worker, weights, minlength=reports.n_workers).astype(np.float64)
+    return summed(
+        reports.worker, lambda rows: worth[reports.channel[rows]] * sure[reports.question[rows]], reports.n_workers
+    )
 
 
 def carried_over(start: Estimate | None, name: str, reports: Reports, default: Array) -> Array | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.counting import counted, pieces
 from crowdveil.inference.model import Block
 
 CACHE_BYTES = 256 * 1024
@@ -54,7 +55,7 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     counts = _block_sizes(cell, per_block, max(1, -(-n_cells // per_block)))
     row, place = np.empty(len(cell), np.uint16), np.empty(len(cell), np.int32)
     kernels().lay_out(cell, block.question, per_block, np.cumsum(counts) - counts, row, place)
-    answered = np.bincount(block.question, minlength=block.n_questions) > 0
+    answered = counted(block.question, block.n_questions) > 0
     return Layout(row, place, np.cumsum(counts), per_block, n_cells, cells, answered)
 
 
@@ -66,6 +67,7 @@ def _per_block(n_cells: int, n_options: int, n_rows: int, n_questions: int) -> i
 
 
 def _block_sizes(cell: NDArray[Any], per_block: int, n_blocks: int) -> NDArray[np.int64]:
-    if n_blocks == 1:
-        return np.array([len(cell)])
-    return np.bincount(cell // per_block, minlength=n_blocks)
+    sizes = np.zeros(n_blocks, dtype=np.int64)
+    for piece in pieces(len(cell)):
+        sizes += np.bincount(cell[piece] // per_block, minlength=n_blocks)
+    return sizes

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.blocks import blocks_of
+from crowdveil.inference.blocks import blocks_for, blocks_of
 from crowdveil.inference.model import Block, Columns, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
 
@@ -25,7 +25,7 @@ class Session(Protocol):
         """The statistics of all blocks under these parameters; advances their states."""
 
     def finish(self, parameters: Parameters) -> Columns:
-        """The results of all questions."""
+        """The results of all questions; nothing can be asked of the session afterwards."""
 
 
 class Engine(Protocol):
@@ -47,7 +47,7 @@ class LocalEngine:
     def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
         threads = self.threads or len(os.sched_getaffinity(0))
         # Blocks are made one after the other, and a model with a layout of its own lets go of the rows at once.
-        held = [_held(model, block) for block in blocks_of(reports, threads, gold)]
+        held = [_held(model, block) for block in blocks_of(reports, blocks_for(len(reports), threads), gold)]
         return LocalSession(model, [block for block, _ in held], [state for _, state in held], threads)
 
 
@@ -73,10 +73,12 @@ class LocalSession:
 
     def finish(self, parameters: Parameters) -> Columns:
         def one(index: int) -> Columns:
-            return self.model.finish(self.blocks[index], parameters, self.states[index])
+            # The layout goes as the results come: the session ends here.
+            state, self.states[index] = self.states[index], None
+            return self.model.finish(self.blocks[index], parameters, state)
 
         parts = list(self._each(one))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
     def _each(self, work: Callable[[int], T]) -> Iterable[T]:
         if len(self.blocks) == 1 or self.threads == 1:

@@ -1,0 +1,41 @@
+"""Counting codes in pieces: NumPy's own count first copies the whole column to 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PIECE = 1 << 20
+
+
+def pieces(n: int, size: int = PIECE) -> list[slice]:
+    """Slices of at most `size` that cover `n` rows."""
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def counted(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """How often each code occurs."""
+    total = np.zeros(size, dtype=np.int64)
+    for piece in pieces(len(codes)):
+        total += np.bincount(codes[piece], minlength=size)
+    return total
+
+
+def counted_between(codes: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
+    """How often each code from `low` to `high` (exclusive) occurs."""
+    total = np.zeros(high - low, dtype=np.int64)
+    for piece in pieces(len(codes)):
+        part = codes[piece]
+        total += np.bincount(part[(part >= low) & (part < high)] - low, minlength=high - low)
+    return total
+
+
+def summed(codes: NDArray[Any], weights: Callable[[slice], NDArray[Any]], size: int) -> NDArray[np.float64]:
+    """The sum of the weights at each code; the weights are made piece by piece."""
+    total = np.zeros(size)
+    for piece in pieces(len(codes)):
+        total += np.bincount(codes[piece], weights(piece), minlength=size)
+    return total
