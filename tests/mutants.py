@@ -26,6 +26,8 @@ TWO_LAYER = "tests/mechanisms/test_two_layer.py"
 FACTORS = "tests/mechanisms/test_factorization.py"
 NOISE = "tests/mechanisms/test_noise.py"
 LEDGER = "tests/accounting/test_ledger.py"
+COMPOSITION = "tests/accounting/test_composition.py"
+AUDIT = "tests/audit/test_audit.py"
 VECTORS = "tests/device/test_vectors.py"
 
 
@@ -353,6 +355,93 @@ MUTANTS = (
         "min(math.ceil(Fraction(amount) * NANO), SATURATED)",
         "min(math.floor(Fraction(amount) * NANO), SATURATED)",
         f"{LEDGER} src/crowdveil/accounting/nano.py",
+    ),
+    Mutant(
+        "drawn before it is charged",
+        "accounting/ledger.py",
+        "        self.charge(worker, *spends, key=key)\n        stored",
+        "        draw()\n        self.charge(worker, *spends, key=key)\n        stored",
+        LEDGER,
+        "killed",
+    ),
+    Mutant(
+        "a second draw leaves the device",
+        "accounting/ledger.py",
+        "return self._storage.keep(worker, key, draw()) if stored is None else stored",
+        "return draw()",
+        LEDGER,
+        "first_draw",
+    ),
+    Mutant(
+        "the file's rule needs both sums",
+        "accounting/sqlite.py",
+        "<= :cap_epsilon OR rho",
+        "<= :cap_epsilon AND rho",
+        LEDGER,
+        "twenty_three",
+    ),
+    Mutant(
+        "a conversion that is too generous",
+        "accounting/conversion.py",
+        "divergence + math.log1p(-1 / alpha) -",
+        "divergence + 2 * math.log1p(-1 / alpha) -",
+        "tests/accounting/test_conversion.py",
+    ),
+    Mutant(
+        "losses rounded down to the grid",
+        "accounting/pld.py",
+        "share = np.clip(share, 0.0, 1.0)",
+        "share = 0 * share",
+        COMPOSITION,
+        "enumeration",
+    ),
+    Mutant(
+        "answers that share a release treated as one",
+        "accounting/laws.py",
+        'times = count if unit == "vector" else 1',
+        "times = 1",
+        COMPOSITION,
+    ),
+    Mutant(
+        "visible participation counted as protected",
+        "accounting/composition.py",
+        'if unit == "cell" and not all',
+        'if unit == "vector" and not all',
+        COMPOSITION,
+        "cell_totals",
+    ),
+    # audit
+    Mutant(
+        "measured on the samples that chose the event",
+        "audit/black_box.py",
+        "_counts(views[best], fresh)",
+        "_counts(views[best], seen)",
+        AUDIT,
+        "honest",
+    ),
+    Mutant(
+        "all of alpha spent on one side",
+        "audit/bound.py",
+        "alpha / 2)\n    high",
+        "alpha)\n    high",
+        AUDIT,
+        "half_of_alpha",
+    ),
+    Mutant(
+        "∅ forgotten among the neighbours",
+        "audit/subjects.py",
+        "levels + [EMPTY] * participation",
+        "levels",
+        AUDIT,
+        "silent",
+    ),
+    Mutant(
+        "an exact claim checked at twice the ratio",
+        "audit/exact.py",
+        "ratio > exp_up(claimed)",
+        "ratio > 2 * exp_up(claimed)",
+        AUDIT,
+        "hair",
     ),
     # the device
     Mutant(
