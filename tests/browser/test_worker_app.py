@@ -148,7 +148,7 @@ def test_a_second_device_takes_over_the_ledger_and_the_draws(
     second.get_by_label("Text from another device").fill(text)
     second.get_by_role("button", name="Take it over").click()
     expect(second.get_by_role("status")).to_contain_text("1 entries were new here")
-    second.goto(f"{broker.address}/app/#/study/{journey.STUDY}")
+    second.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
     second.get_by_role("button", name="Send exactly this").wait_for()
     assert journey.panels(second, "leaves") == drawn
 
@@ -182,7 +182,7 @@ def test_a_tampered_study_is_refused(page: Page, broker: FixtureBroker) -> None:
         broker.served[journey.STUDY] = served
         broker.log = [served["log"]]
         page.evaluate(FORGET_LOG)
-        page.goto(f"{broker.address}/app/#/study/{journey.STUDY}")
+        page.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
         expect(page.get_by_role("heading", level=1)).to_have_text("This device refuses to answer this study")
         beginning = words[f"refusal.{why}"].partition("{")[0]
         expect(page.get_by_role("alert")).to_contain_text(beginning)

@@ -36,7 +36,7 @@ async function show() {
 /** @param {Context} context @param {string[]} path @returns {Promise<unknown[]>} */
 async function pageOf(context, [place = "", id = ""]) {
   if (!context.state.me) return pages.welcome(context);
-  if (place === "study") return pages.study(context, id);
+  if (place === "studies" && id) return pages.study(context, id);
   if (place === "privacy") return pages.privacy(context);
   if (place === "me") return pages.me(context);
   return pages.studies(context);

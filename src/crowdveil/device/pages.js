@@ -78,7 +78,7 @@ function card(item, state, left) {
       fact(t("studies.pay"), money(offered.pay_cents)), fact(t("studies.level"), t(`level.${offered.name}`)),
       fact(t("studies.questions"), item.n_questions),
       fact(t("studies.cost"), cost ? `ε ${shownUp(cost.epsilon_nano)}` : t("studies.unprotected"), cost && t(fits ? "studies.fits" : "studies.tooMuch"))),
-    tags(item), h("a", { class: "button", href: `#/study/${item.id}` }, t(label), h("span", { class: "hidden" }, `: ${item.title}`)));
+    tags(item), h("a", { class: "button", href: `#/studies/${item.id}` }, t(label), h("span", { class: "hidden" }, `: ${item.title}`)));
 }
 
 /** @param {string} name @param {string | number} value @param {string | null} [note] */
@@ -216,7 +216,7 @@ export function privacy({ state }) {
   const counted = lines.filter((line) => line.kind !== "unprotected"), bare = lines.filter((line) => line.kind === "unprotected");
   const heads = ["study", "level", "cost", "day", "state"];
   const row = (/** @type {Line} */ line) => h("tr", {},
-    h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/study/${line.key}` }, line.name)),
+    h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/studies/${line.key}` }, line.name)),
     h("td", {}, line.level && t(`level.${line.level}`)), h("td", {}, line.kind === "unprotected" ? "∞" : shownUp(line.epsilon)),
     h("td", {}, line.day), h("td", {}, stateOf(state.outbox.get(line.key))));
   const table = (/** @type {typeof lines} */ rows) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t("privacy.spends") },

@@ -43,9 +43,9 @@ def serve(request: HttpRequest, name: str = "index.html") -> HttpResponse:
     file = shipped(name or "index.html")
     if request.method not in ("GET", "HEAD") or file is None:
         return not_found(request)
-    if request.headers.get("If-None-Match") == file.tag:
-        return HttpResponseNotModified()
-    response = HttpResponse(file.content, content_type=file.kind)
+    unchanged = request.headers.get("If-None-Match") == file.tag
+    # A browser replaces the headers it kept by those of a "not modified", so that must carry the policy, too.
+    response = HttpResponseNotModified() if unchanged else HttpResponse(file.content, content_type=file.kind)
     response["ETag"] = file.tag
     response["Cache-Control"] = "no-cache"
     response["Content-Security-Policy"] = file.policy

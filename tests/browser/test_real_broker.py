@@ -1,0 +1,152 @@
+"""The worker's app against the real broker: the whole journey, and what the broker's files hold afterwards."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from broker.conftest import Server, draft
+from browser import journey
+from browser.test_worker_app import ALL_LIES
+from device import studies
+from playwright.sync_api import BrowserContext, Page, expect
+from typer.testing import CliRunner
+
+from crowdveil.cli import app
+
+TITLE = "Health at work"
+QUESTIONS = [
+    {"id": "ill", "text": "Did you go to work ill?", "domain": {"type": "choices", "options": ["no", "yes"]}},
+    {"id": "days", "text": "How often?", "domain": {"type": "scale", "low": "1", "high": "5", "step": "1"}},
+    {
+        "id": "why",
+        "text": "Why? Tick all that apply.",
+        "domain": {"type": "tick-all", "boxes": ["money", "deadline", "colleagues"]},
+        "show_if": {"question": "ill", "any_of": ["yes"]},
+    },
+]
+ANSWERS = {"ill": "yes", "days": "4", "why": "deadline"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("broker"))
+    requester = running.requester("Public health lab")
+    requester.open(requester.create(draft(title=TITLE, questions=QUESTIONS, protects_participation=True)))
+    yield running
+    running.end()
+
+
+def submissions(server: Server) -> list[tuple[str, bytes]]:
+    with sqlite3.connect(server.home / "crowdveil.sqlite3") as database:
+        found: list[tuple[str, bytes]] = database.execute("select study, codes from intake_submission").fetchall()
+    return found
+
+
+def posted(page: Page) -> list[dict[str, Any]]:
+    """The bodies of everything the page sends from now on."""
+    bodies: list[dict[str, Any]] = []
+    page.on("request", lambda request: bodies.append(request.post_data_json) if request.post_data else None)
+    return bodies
+
+
+def test_the_whole_journey_and_no_answer_is_found_anywhere(
+    device: Callable[..., BrowserContext], server: Server
+) -> None:
+    context = device()
+    context.add_init_script(ALL_LIES)
+    page = context.new_page()
+    bodies = posted(page)
+    journey.start(page, server.address)
+    journey.accept(page, TITLE)
+    journey.answer(page, ANSWERS)
+    journey.protect(page)
+    stays, leaves = journey.panels(page, "stays"), journey.panels(page, "leaves")
+    assert stays == ANSWERS
+    assert all(stays[question] != leaves[question] for question in stays)
+    preview = json.loads(page.locator("pre").text_content() or "")
+    journey.send(page)
+    assert bodies[-1] == preview
+    expect(page.get_by_text("Receipt")).to_contain_text("3 reports · 0.20")
+    _, codes = submissions(server)[-1]
+    sent = [report["report"] for report in preview["reports"]]
+    assert [int.from_bytes(codes[place : place + 2], "little") for place in range(0, len(codes), 2)] == sent
+    given = {"ill": "yes", "days": "4", "why": '["deadline"]'}
+    for question, report in zip(QUESTIONS, preview["reports"], strict=True):
+        symbols = studies.domain_of(question["domain"]).symbols
+        assert report["report"] != symbols.index(given[question["id"]])
+    log = server.log_path.read_text(encoding="utf-8")
+    assert not any(f'"{word}"' in log or f"={word}" in log for word in ANSWERS.values())
+
+
+def test_device_and_broker_agree_on_what_was_spent(device: Callable[..., BrowserContext], server: Server) -> None:
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, TITLE)
+    journey.answer(page, {"ill": "no"})
+    journey.protect(page)
+    journey.send(page)
+    lines, token = page.evaluate(
+        """async () => { const { openStore } = await import("./store.js"), { load } = await import("./worker.js");
+           const { lines, me } = await load(await openStore()); return [[...lines.values()], me.token]; }"""
+    )
+    [mirrored] = server.broker(token).call("GET", "/workers/me/ledger")["items"]
+    assert (lines[0]["epsilon"], lines[0]["level"]) == (mirrored["epsilon_nano"], mirrored["level"])
+    assert lines[0]["rho"] == pytest.approx(mirrored["rho_nano"], rel=1e-3)
+    page.get_by_role("link", name="Me", exact=True).click()
+    expect(page.get_by_text("0.20 not yet paid out")).to_be_visible()
+
+
+def test_reports_can_be_taken_back_and_the_account_deleted(
+    device: Callable[..., BrowserContext], server: Server
+) -> None:
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, TITLE)
+    journey.answer(page, {"ill": "no"})
+    journey.protect(page)
+    before = len(submissions(server))
+    journey.send(page)
+    assert len(submissions(server)) == before + 1
+    page.get_by_role("button", name="Take my reports back").click()
+    page.get_by_text("Taken back").wait_for()
+    assert len(submissions(server)) == before
+    page.get_by_role("link", name="Me", exact=True).click()
+    page.get_by_role("button", name="Delete my account").click()
+    page.get_by_role("button", name="Yes, delete everything").click()
+    page.get_by_role("button", name="Start").wait_for()
+
+
+def test_offline_against_the_real_broker(device: Callable[..., BrowserContext], server: Server) -> None:
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, TITLE)
+    journey.controlled(page)
+    page.context.set_offline(True)
+    page.reload()
+    journey.answer(page, {"ill": "no"})
+    journey.protect(page)
+    page.get_by_role("button", name="Send exactly this").click()
+    expect(page.get_by_text("Waiting to be sent")).to_be_visible()
+    page.context.set_offline(False)
+    page.get_by_text("Thank you.").wait_for()
+
+
+def test_a_second_visit_keeps_the_policy(page: Page, server: Server) -> None:
+    first = httpx.get(f"{server.address}/app/")
+    again = httpx.get(f"{server.address}/app/", headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.status_code, again.status_code) == (200, 304)
+    assert again.headers["Content-Security-Policy"] == first.headers["Content-Security-Policy"]
+    for _ in range(2):
+        page.goto(f"{server.address}/app/")
+        page.get_by_role("button", name="Start").wait_for()
+
+
+def test_verify_client_finds_the_served_app_unchanged(server: Server) -> None:
+    done = CliRunner().invoke(app, ["verify-client", server.address, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["verdict"] == "same"
