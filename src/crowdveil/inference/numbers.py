@@ -74,6 +74,14 @@ def bounds_of(domain: Domain) -> tuple[float, float]:
     return float(domain.numbers.min()), float(domain.numbers.max())
 
 
+def half_step(domain: Domain) -> float:
+    """Half the distance between levels; half the smallest gap between options that are numbers."""
+    if isinstance(domain, Scale):
+        return float(domain.step) / 2
+    gaps = np.diff(np.sort(domain.numbers))
+    return float(gaps.min()) / 2 if len(gaps) else 0.0
+
+
 def sums(index: Array, weights: Array | None, size: int) -> NDArray[np.float64]:
     """Σ weights by index, as floats."""
     return np.bincount(index, weights, minlength=size).astype(np.float64)

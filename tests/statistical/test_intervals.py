@@ -1,0 +1,69 @@
+"""Intervals hold the truth as often as they say, and posteriors mean what they say, on crowds whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from inference.crowds import choice_crowd, number_crowd, protected
+from numpy.typing import NDArray
+
+from crowdveil import Estimate, Reports
+from crowdveil.inference import method
+
+CROWDS = 5
+
+
+@pytest.mark.parametrize("name", ["mean", "weighted-mean"])
+@pytest.mark.parametrize(("epsilon", "per_question"), [(None, 8), (None, 30), (4.0, 30), (2.0, 300)])
+def test_numeric_intervals_cover_between_90_and_98_in_100(name: str, epsilon: float | None, per_question: int) -> None:
+    held = []
+    for seed in range(CROWDS):
+        answers, truth = number_crowd(seed, per_question=per_question, n_workers=max(60, per_question + 20))
+        reports = Reports.unprotected(answers) if epsilon is None else protected(answers, epsilon, seed)
+        estimate = method(name).fit(reports)
+        held += ((estimate.low <= truth) & (truth <= estimate.high)).tolist()
+    assert 0.90 <= np.mean(held) <= 0.985
+
+
+def test_intervals_of_medians_cover_at_least_as_often_as_they_say() -> None:
+    for epsilon in (None, 4.0):
+        answers, truth = number_crowd(1, per_question=30)
+        reports = Reports.unprotected(answers) if epsilon is None else protected(answers, epsilon, 1)
+        estimate = method("median").fit(reports)
+        assert ((estimate.low <= truth) & (truth <= estimate.high)).mean() >= 0.93
+        assert (estimate.high - estimate.low).mean() < 20
+
+
+def calibration_error(estimate: Estimate, truth: NDArray[Any]) -> float:
+    """The expected distance between confidence and accuracy, over ten bins."""
+    right = estimate.value == truth
+    bins = np.minimum((estimate.confidence * 10).astype(int), 9)
+    gaps = [abs(estimate.confidence[bins == bin].mean() - right[bins == bin].mean()) for bin in np.unique(bins)]
+    return float(np.average(gaps, weights=np.bincount(bins)[np.unique(bins)]))
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
+@pytest.mark.parametrize("epsilon", [None, 2.0, 1.0])
+def test_posteriors_are_calibrated(name: str, epsilon: float | None) -> None:
+    errors = []
+    for seed in range(CROWDS):
+        answers, truth = choice_crowd(
+            seed, n_options=2, n_workers=100, n_questions=1000, per_question=10, skill=(0.55, 0.95)
+        )
+        reports = Reports.unprotected(answers) if epsilon is None else protected(answers, epsilon, seed)
+        errors.append(calibration_error(method(name).fit(reports), truth))
+    assert np.mean(errors) <= 0.05
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
+def test_skill_intervals_hold_the_skill(name: str) -> None:
+    held = []
+    for seed in range(CROWDS):
+        answers, truth = choice_crowd(seed, n_options=2, n_questions=500, skill=(0.6, 0.95))
+        right = np.bincount(answers.worker, answers.answer == truth[answers.question]) / np.bincount(answers.worker)
+        skills = method(name).fit(Reports.unprotected(answers)).skills
+        assert skills is not None
+        held += ((skills.low <= right) & (right <= skills.high)).tolist()
+    assert np.mean(held) >= 0.9
