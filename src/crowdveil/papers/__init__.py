@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from crowdveil.papers.loki import Examples
 from crowdveil.papers.reproduction import Claim, Reproduction, Settings
 
-REPRODUCTIONS: dict[str, Reproduction] = {}
+REPRODUCTIONS: dict[str, Reproduction] = {each.id: each for each in (Examples(),)}
 
 __all__ = ["REPRODUCTIONS", "Claim", "Reproduction", "Settings"]

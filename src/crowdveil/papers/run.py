@@ -10,6 +10,7 @@ from pathlib import Path
 from crowdveil.errors import FileError
 from crowdveil.files.datasets import data_folder
 from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings
+from crowdveil.plot import save
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,7 @@ def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> O
     table = folder / f"{reproduction.id}.csv"
     write_rows(table, reproduction.rows(settings))
     rows = read_rows(table)
-    figures = [folder / f"{reproduction.id}.{kind}" for kind in ("svg", "png")]
-    figure = reproduction.draw(rows)
-    for path in figures:
-        figure.savefig(path, dpi=110, bbox_inches="tight")
+    figures = save(reproduction.draw(rows), folder / reproduction.id)
     claims = reproduction.claims(rows)
     note = folder / f"{reproduction.id}.md"
     note.write_text(note_text(reproduction, settings, claims), encoding="utf-8")

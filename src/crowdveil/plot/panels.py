@@ -1,0 +1,130 @@
+"""Panels side by side: lines, points or bars of several methods, trivial baselines dashed, claimed ε marked hollow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from crowdveil.errors import InputError
+from crowdveil.plot.style import _RC, COLOURS, GREY, MARKERS, PALE, add_caption, add_title
+
+Kind: TypeAlias = Literal["line", "points", "bars"]
+_DASHES = ((4, 3), (1, 2), (6, 2, 1, 2), (8, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One method. `claimed` are the x (ε) that a paper states where `x` is the exact one."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    claimed: Sequence[float] | None = None
+    kind: Kind = "line"
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or (self.claimed is not None and len(self.claimed) != len(self.x)):
+            raise InputError(f"series {self.name!r} must have one y for each x; got {len(self.y)} for {len(self.x)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes; with `categories` the x are places in that list."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    series: Sequence[Series]
+    baselines: Mapping[str, float] = field(default_factory=dict)
+    log_x: bool = False
+    log_y: bool = False
+    categories: Sequence[str] = ()
+
+
+def panels(drawn: Sequence[Panel], *, caption: str) -> Figure:
+    """All panels in one row (two rows from four on), one legend, one caption; a method keeps its colour throughout."""
+    if not drawn:
+        raise InputError("a figure needs at least one panel; got none")
+    columns = len(drawn) if len(drawn) < 4 else (len(drawn) + 1) // 2
+    rows = -(-len(drawn) // columns)
+    names = list(dict.fromkeys(series.name for panel in drawn for series in panel.series))
+    lines = list(dict.fromkeys(name for panel in drawn for name in panel.baselines))
+    with rc_context(_RC):
+        width = max(7.2, 4.3 * columns)
+        figure = Figure(figsize=(width, 3.5 * rows + 1.1), layout="constrained", facecolor="white")
+        FigureCanvasAgg(figure)
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, panel in zip(grid, drawn, strict=False):
+        _draw(axes, panel, names, lines)
+    for axes in grid[len(drawn) :]:
+        axes.set_visible(False)
+    _legend(figure, list(grid[: len(drawn)]))
+    add_caption(figure, caption)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel, names: list[str], lines: list[str]) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="y", color=PALE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    bars = [series for series in panel.series if series.kind == "bars"]
+    for series in panel.series:
+        _draw_series(axes, series, names.index(series.name), bars)
+    for name, height in panel.baselines.items():
+        axes.axhline(height, color=GREY, linewidth=1.3, dashes=_DASHES[lines.index(name) % len(_DASHES)], label=name)
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+    if panel.categories:
+        axes.set_xticks(range(len(panel.categories)), panel.categories)
+    elif panel.log_x:
+        _plain_ticks(axes, panel)
+    add_title(axes, panel.title)
+
+
+def _draw_series(axes: Axes, series: Series, index: int, bars: list[Series]) -> None:
+    colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+    x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
+    if series.kind == "bars":
+        width = 0.8 / len(bars)
+        axes.bar(
+            x + (bars.index(series) - (len(bars) - 1) / 2) * width, y, width * 0.92, color=colour, label=series.name
+        )
+        return
+    line = "none" if series.kind == "points" else "solid" if index < len(COLOURS) else "dashed"
+    axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=line, label=series.name)
+    if series.claimed is not None:
+        claimed = np.asarray(series.claimed, dtype=float)
+        axes.hlines(y, np.minimum(claimed, x), np.maximum(claimed, x), color=colour, linewidth=0.8, linestyle="dotted")
+        axes.plot(claimed, y, marker=marker, markersize=5, markerfacecolor="white", color=colour, linestyle="none")
+
+
+def _plain_ticks(axes: Axes, panel: Panel) -> None:
+    """ε as it is spoken: a few plain numbers instead of powers of ten."""
+    seen = sorted({float(f"{value:.2g}") for series in panel.series for value in series.x if value > 0})
+    step = -(-len(seen) // 7)
+    axes.set_xticks(seen[::step], [f"{tick:g}" for tick in seen[::step]])
+    axes.minorticks_off()
+
+
+def _legend(figure: Figure, grid: list[Axes]) -> None:
+    entries = {}
+    for axes in grid:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if len(entries) > 1:
+        columns = min(len(entries), 4 if len(grid) == 1 else 5)
+        handles, labels = list(entries.values()), list(entries)
+        figure.legend(
+            handles=handles, labels=labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=9
+        )
