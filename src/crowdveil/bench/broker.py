@@ -1,0 +1,209 @@
+"""What a submission costs the broker, what a large study costs, on SQLite and on PostgreSQL; bounded and on loopback.
+
+CPU is the server's own, from the operating system, so a busy machine does not change it much; `peer` is the limit that
+we promise. A ratio above 1 means that we are within it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from crowdveil.bench.postgres import Postgres, free_port, postgres_programs
+
+_CONNECTIONS = 16
+_ANSWERS = 10
+_CPU_LIMIT = {"sqlite": 4.0, "postgresql": 7.0}
+_P99_LIMIT, _PAGE_LIMIT, _GROWTH_LIMIT = 500.0, 2.0, 1.2
+
+
+def cases(quick: bool = False) -> list[dict[str, Any]]:
+    """One row per case: `case, n, ours, peer, peer_name, ratio`."""
+    if find_spec("django") is None or find_spec("psutil") is None:
+        return []
+    rows = _database_cases("sqlite", "", quick)
+    if postgres_programs() is not None:
+        cluster = Postgres(durable=True)
+        try:
+            rows += _database_cases("postgresql", cluster.new_database(), quick)
+        finally:
+            cluster.stop()
+    return rows + _large_study(1_000_000 if not quick else 50_000)
+
+
+def _database_cases(name: str, database: str, quick: bool) -> list[dict[str, Any]]:
+    n = 400 if quick else (100_000 if name == "sqlite" else 10_000)
+    with _serving(database, n_workers=n) as running:
+        warm = n // 10
+        running.submit(0, warm)
+        memory = running.memory()
+        begun = running.cpu_seconds()
+        latencies = sorted(running.submit(warm, n))
+        cpu = 1000 * (running.cpu_seconds() - begun) / (n - warm)
+        p99 = 1000 * latencies[int(0.99 * (len(latencies) - 1))]
+        growth = running.memory() / memory
+    return [
+        _row(f"server CPU ms a submission of {_ANSWERS}, {name}", n, cpu, _CPU_LIMIT[name]),
+        _row(f"p99 ms at {_CONNECTIONS} connections, {name}", n, p99, _P99_LIMIT),
+        _row(f"memory after / memory before, {name}", n, growth, _GROWTH_LIMIT),
+    ]
+
+
+def _large_study(n_reports: int) -> list[dict[str, Any]]:
+    """The results page of a study with many reports, and an export of all of them."""
+    n = n_reports // _ANSWERS
+    with _serving("", n_workers=1, n_submissions=n) as running:
+        path = f"/api/v1/requester/studies/{running.seed['study']}"
+        running.wait_for_results(path)
+        begun = time.perf_counter()
+        running.get(f"{path}/results")
+        page = time.perf_counter() - begun
+        running.post(f"{path}/close")
+        memory = running.memory()
+        size = running.get(f"{path}/exports/0?format=csv")
+        growth = running.memory() / memory
+    assert size > 10 * n_reports
+    return [
+        _row("seconds to a results page", n_reports, page, _PAGE_LIMIT),
+        _row("memory after an export / before", n_reports, growth, _GROWTH_LIMIT),
+    ]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A broker in a process of its own, and what is needed to talk to it."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    seed: dict[str, Any]
+
+    def _processes(self) -> list[Any]:
+        psutil = import_module("psutil")
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def cpu_seconds(self) -> float:
+        return float(sum(sum(each.cpu_times()[:2]) for each in self._processes()))
+
+    def memory(self) -> float:
+        return float(sum(each.memory_info().rss for each in self._processes()))
+
+    def submit(self, start: int, stop: int) -> list[float]:
+        """One submission for each of these workers over a few connections; seconds each."""
+        latencies: list[list[float]] = [[] for _ in range(_CONNECTIONS)]
+        threads = [
+            threading.Thread(target=self._submit_some, args=(range(start + place, stop, _CONNECTIONS), times))
+            for place, times in enumerate(latencies)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = [each for times in latencies for each in times]
+        if len(found) != stop - start:
+            raise RuntimeError(f"{stop - start - len(found)} submissions were not accepted")
+        return found
+
+    def _submit_some(self, workers: range, times: list[float]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        path = f"/api/v1/studies/{self.seed['study']}/submissions"
+        for worker in workers:
+            headers = {
+                "Authorization": f"Bearer {self.seed['tokens'][worker]}",
+                "Idempotency-Key": secrets.token_hex(16),
+            }
+            begun = time.perf_counter()
+            connection.request("POST", path, self._body(), headers)
+            reply = connection.getresponse()
+            reply.read()
+            if reply.status == 201:
+                times.append(time.perf_counter() - begun)
+        connection.close()
+
+    def _body(self) -> bytes:
+        reports = [{"question": q, "channel": c, "report": 1} for q, c in self.seed["channels"].items()]
+        body = {"study_sha256": self.seed["sha256"], "level": "medium", "consent_version": 1}
+        return json.dumps(body | {"withdrawal_sha256": secrets.token_hex(32), "reports": reports}).encode()
+
+    def get(self, path: str) -> int:
+        """Read a reply to its end; how many bytes it had."""
+        return self._request("GET", path)
+
+    def post(self, path: str) -> int:
+        return self._request("POST", path)
+
+    def _request(self, method: str, path: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        connection.request(method, path, headers={"Authorization": f"Bearer {self.seed['requester']}"})
+        reply = connection.getresponse()
+        size = 0
+        while piece := reply.read(1 << 16):
+            size += len(piece)
+        connection.close()
+        if reply.status >= 400:
+            raise RuntimeError(f"{method} {path} gave {reply.status}")
+        return size
+
+    def wait_for_results(self, path: str) -> None:
+        end = time.monotonic() + 600
+        while time.monotonic() < end:
+            try:
+                self.get(f"{path}/results")
+                return
+            except RuntimeError:
+                time.sleep(1)
+
+
+@contextmanager
+def _serving(database: str, *, n_workers: int, n_submissions: int = 0) -> Iterator[_Running]:
+    with tempfile.TemporaryDirectory(prefix="crowdveil-bench-") as home:
+        numbers = [str(number) for number in (_ANSWERS, n_workers, n_submissions)]
+        seeding = [sys.executable, "-m", "crowdveil.broker.operations.seed", home, database, *numbers]
+        seed = json.loads(subprocess.run(seeding, check=True, capture_output=True).stdout)
+        port = free_port()
+        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(port), "--data-dir", home]
+        command += ["--database", database] if database else []
+        environment = os.environ | {"CROWDVEIL_RATE_LIMIT": "0"}
+        with (Path(home) / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+        try:
+            _wait_until_ready(port)
+            yield _Running(process, port, seed)
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
+
+
+def _wait_until_ready(port: int) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.2)
+        finally:
+            connection.close()
+    raise RuntimeError("the broker did not become ready")
+
+
+def _row(case: str, n: int, ours: float, limit: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"case": case, "n": n, "ours": ours, "peer": limit, "peer_name": "promised limit"}
+    return row | {"ratio": limit / ours}
