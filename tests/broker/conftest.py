@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,45 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
+from crowdveil.bench.postgres import Postgres, free_port
 from crowdveil.client import Broker, Requester
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-class Postgres:
-    """A cluster of its own: initdb, start, one database per server, stop."""
-
-    def __init__(self, home: Path) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        self._bin = found[-1].parent if found else Path(shutil.which("initdb") or "/usr/bin/initdb").parent
-        self._home, self.port, self._databases = home, free_port(), 0
-        self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        if self._as:
-            shutil.chown(home, "postgres")
-            home.chmod(0o700)
-        self._run("initdb", "-D", "data", "-U", "crowdveil", "-A", "trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home} -c fsync=off"
-        self._run("pg_ctl", "-D", "data", "-o", options, "-l", "log", "-w", "start")
-
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [*self._as, str(self._bin / program), *arguments]
-        done = subprocess.run(command, cwd=self._home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def new_database(self) -> str:
-        self._databases += 1
-        name = f"broker{self._databases}"
-        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "crowdveil", name)
-        return f"postgresql://crowdveil@127.0.0.1:{self.port}/{name}"
-
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
 
 
 class Server:
@@ -153,13 +116,10 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    home = Path("/tmp") / f"cv-pg-{os.getpid()}"  # a path short enough for a unix socket
-    home.mkdir()
-    cluster = Postgres(home)
+def postgres() -> Iterator[Postgres]:
+    cluster = Postgres()
     yield cluster
     cluster.stop()
-    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -147,3 +148,8 @@ def test_nobody_sees_another_requesters_study(server: Any, make_draft: Any) -> N
         assert httpx.request(method, url, headers=headers, json=body).status_code == 404
     assert httpx.get(f"{server.address}/api/v1/studies/{study}").status_code == 404
     assert mine.study(study)["state"] == "draft"
+
+
+def test_every_call_is_on_the_page_of_the_api(server: Any) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()
+    assert [call for call in operations(server) if f"`{call[0]} {call[1]}`" not in page] == []

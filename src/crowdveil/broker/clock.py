@@ -23,5 +23,11 @@ def after(**delta: float) -> datetime:
     return (now() + timedelta(**delta)).replace(microsecond=0)
 
 
+def moment(stored: datetime | str) -> datetime:
+    """A moment as either database returns it to a plain query."""
+    read = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -11,6 +11,7 @@ import django
 from django.core.management import call_command
 from django.db import OperationalError, connections
 
+from crowdveil.broker.stores import create_roles
 from crowdveil.errors import InputError
 
 
@@ -43,6 +44,7 @@ def migrate() -> None:
     """Bring the schema up to date."""
     try:
         call_command("migrate", interactive=False, verbosity=0)
+        create_roles()
     except OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"the database cannot be reached: {reason}", fix="check --database") from None

@@ -15,9 +15,9 @@ from crowdveil.broker.intake.submit import Parcel, Sender, submit
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.studies.cards import opened, public_study
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
 from crowdveil.broker.studies.eligibility import cards_for, check_invited
+from crowdveil.broker.studies.frozen import frozen
 
 router = Router(tags=["worker"], auth=auth.worker)
 _LATE = "a submission after this time is checked again and may be refused unpaid"
@@ -34,11 +34,10 @@ def list_my_studies(request: auth.Authorized) -> dict[str, Any]:
 )
 def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tuple[int, dict[str, Any]]:
     """Accept a study: money, a place and ε are held for you until the time given."""
-    found = public_study(study)
-    definition = opened(found)
-    level = _level(definition, payload.study_sha256, payload.level)
-    check_invited(found, definition, request.auth.account)
-    hold, new = reservations.reserve(request.auth.account, definition, level)
+    found = frozen(study)
+    level = _level(found.opened, payload.study_sha256, payload.level)
+    check_invited(found, request.auth.account)
+    hold, new = reservations.reserve(request.auth.account, found.opened, level)
     return 201 if new else 200, _spelled(request.auth.account, study, level, hold)
 
 
@@ -48,7 +47,7 @@ def read_reservation(request: auth.Authorized, study: str = Key) -> dict[str, An
     hold = reservations.find(study, request.auth.account)
     if hold is None:
         raise Refusal("not-found", "nothing is held for you in this study")
-    return _spelled(request.auth.account, study, opened(public_study(study)).levels[hold.level], hold)
+    return _spelled(request.auth.account, study, frozen(study).opened.levels[hold.level], hold)
 
 
 @router.delete("/studies/{study}/reservation", response={204: None, **PROBLEMS}, operation_id="cancel_reservation")
@@ -67,15 +66,14 @@ def submit_reports(
     idempotency_key: str = Header(..., alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_-]{16,64}$"),
 ) -> tuple[int, dict[str, Any]]:
     """Hand in all reports at once: stored whole, or refused whole. A retry gets the same receipt."""
-    found = public_study(study)
-    definition = opened(found)
+    found = frozen(study)
+    definition = found.opened
     level = _level(definition, payload.study_sha256, payload.level)
     if payload.consent_version != definition.document["consent"]["version"]:
         raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
-    check_invited(found, definition, request.auth.account)
+    check_invited(found, request.auth.account)
     parcel = Parcel(
         found,
-        definition,
         level,
         check(definition, level, payload.reports),
         payload.withdrawal_sha256,

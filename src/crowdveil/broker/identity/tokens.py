@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from crowdveil.broker import clock
 from crowdveil.broker.identity.models import Account, Token
@@ -46,14 +46,9 @@ def bearer_of(text: str) -> Bearer | None:
     if found is None:
         return None
     token, scope, expires, account, role, payee, disabled = found
-    if disabled or _moment(expires) <= clock.now():
+    if disabled or clock.moment(expires) <= clock.now():
         return None
     return Bearer(token, scope, account, role, payee)
-
-
-def _moment(stored: datetime | str) -> datetime:
-    moment = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def forget_expired() -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from crowdveil.broker import vault
-from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.frozen import Frozen
 
 
-def pseudonym_in(study: Study, account: str, *, linkable: bool) -> str:
+def pseudonym_in(study: Frozen, account: str) -> str:
     """A name of its own in every study; one name for all linkable studies of a requester, as workers were told.
 
     A linkable study has a study key, too: destroying it ends intake there as everywhere.
     """
     own = vault.pseudonym(study.id, account)
-    return vault.panel_pseudonym(study.owner_id, account) if linkable else own
+    return vault.panel_pseudonym(study.owner, account) if study.opened.document["linkable"] else own

@@ -21,8 +21,9 @@ from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.budget import NOTHING
 from crowdveil.broker.payments import earnings, purse
 from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.studies.definition import Opened, OpenedLevel
-from crowdveil.broker.studies.models import Study
+from crowdveil.broker.stores import inside
+from crowdveil.broker.studies.definition import OpenedLevel
+from crowdveil.broker.studies.frozen import Frozen
 from crowdveil.broker.writing import changed, row, write
 
 _STORE = """
@@ -49,8 +50,7 @@ class Sender:
 class Parcel:
     """A checked submission on its way into the store."""
 
-    study: Study
-    opened: Opened
+    study: Frozen
     level: OpenedLevel
     reports: Checked
     withdrawal_sha256: str
@@ -59,7 +59,7 @@ class Parcel:
 
 def submit(sender: Sender, parcel: Parcel) -> tuple[Receipt, bool]:
     """The receipt, and whether the submission was stored by this call."""
-    pseudonym = pseudonym_in(parcel.study, sender.account, linkable=parcel.opened.document["linkable"])
+    pseudonym = pseudonym_in(parcel.study, sender.account)
     if (stored := _stored(parcel, pseudonym)) is not None:
         return stored, False
     try:
@@ -78,28 +78,22 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
     hold = reservations.find(study, sender.account)
     receipt = random_id()
     with write():
-        budget.settle(sender.account, reports.charge, hold.charge if hold else NOTHING)
-        if hold is not None and not reservations.take(hold):
-            raise Refusal("not-open", "your reservation ended this very moment; send the same submission again")
-        purse.settle(study, reports.pay_cents, hold.cost if hold else None)
-        changed(
-            _STORE,
-            random_id(),
-            study,
-            pseudonym,
-            parcel.level.number,
-            reports.codes,
-            parcel.withdrawal_sha256,
-            receipt,
-            idempotency_digest(parcel.idempotency_key),
-            day.isoformat(),
-        )
-        charged = (None, None) if reports.charge.unprotected else (reports.charge.epsilon, reports.charge.rho)
-        changed(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
-        version = parcel.opened.document["consent"]["version"]
-        changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
-        earnings.earn(sender.payee, reports.pay_cents)
-    return Receipt(receipt, parcel.opened.sha256, study, parcel.level.name, reports, day)
+        with inside("ledger"):
+            budget.settle(sender.account, reports.charge, hold.charge if hold else NOTHING)
+            if hold is not None and not reservations.take(hold):
+                raise Refusal("not-open", "your reservation ended this very moment; send the same submission again")
+            charged = (None, None) if reports.charge.unprotected else (reports.charge.epsilon, reports.charge.rho)
+            changed(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
+        with inside("payments"):
+            purse.settle(study, reports.pay_cents, hold.cost if hold else None)
+            earnings.earn(sender.payee, reports.pay_cents)
+        with inside("intake"):
+            row_values = (random_id(), study, pseudonym, parcel.level.number, reports.codes, parcel.withdrawal_sha256)
+            changed(_STORE, *row_values, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
+        with inside("identity"):
+            version = parcel.study.opened.document["consent"]["version"]
+            changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
+    return Receipt(receipt, parcel.study.opened.sha256, study, parcel.level.name, reports, day)
 
 
 def idempotency_digest(key: str) -> str:
@@ -123,7 +117,9 @@ def _stored(parcel: Parcel, pseudonym: str) -> Receipt | None:
         parcel.withdrawal_sha256,
     )
     if same:
-        return Receipt(receipt, parcel.opened.sha256, parcel.study.id, parcel.level.name, parcel.reports, _day(day))
+        return Receipt(
+            receipt, parcel.study.opened.sha256, parcel.study.id, parcel.level.name, parcel.reports, _day(day)
+        )
     if idempotency == idempotency_digest(parcel.idempotency_key):
         raise Refusal("idempotency-conflict", "this Idempotency-Key was used for a different submission")
     raise Refusal("already-submitted", "you have answered this study; the first submission stands")

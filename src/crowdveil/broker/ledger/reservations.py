@@ -20,8 +20,9 @@ from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.payments import purse
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
-from crowdveil.broker.writing import changed, write
+from crowdveil.broker.writing import changed, row, write
 
+_FIND = "SELECT id, level, epsilon, rho, cost, expires FROM ledger_reservation WHERE study = %s AND account = %s"
 _FIELDS = ("id", "level", "epsilon", "rho", "cost", "expires")
 
 
@@ -83,13 +84,13 @@ def most(level: OpenedLevel) -> Charge:
 
 
 def find(study: str, account: str) -> Hold | None:
-    found = Reservation.objects.filter(study=study, account=account).values_list(*_FIELDS).first()
+    found = row(_FIND, study, account)
     return None if found is None else _read(found)
 
 
 def _read(found: tuple[Any, ...]) -> Hold:
     key, level, epsilon, rho, cost, expires = found
-    return Hold(key, level, Charge(epsilon, rho), cost, expires)
+    return Hold(key, level, Charge(epsilon, rho), cost, clock.moment(expires))
 
 
 def take(hold: Hold) -> bool:

@@ -7,15 +7,15 @@ from typing import Any
 from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.cards import card
-from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.studies.frozen import Frozen
 from crowdveil.broker.studies.models import Invitation, Study
 
 
-def check_invited(study: Study, opened: Opened, account: str) -> None:
+def check_invited(study: Frozen, account: str) -> None:
     """Whoever comes first may answer, unless the broker chooses the workers of this study."""
-    if opened.document["selection"]["policy"] == "first-come":
+    if study.opened.document["selection"]["policy"] == "first-come":
         return
-    if not Invitation.objects.filter(study=study, account_id=account).exists():
+    if not Invitation.objects.filter(study_id=study.id, account_id=account).exists():
         raise Refusal("not-invited", "the workers of this study are chosen, and you are not among them")
 
 
