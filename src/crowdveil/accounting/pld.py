@@ -20,6 +20,7 @@ from crowdveil.accounting.atoms import Atoms
 _UNIT_ROUNDOFF = 2.0**-53
 _DIRECT_WORK = 1 << 22
 _GAUSSIAN_REACH = 10.0
+_NEGLIGIBLE = 1e-16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +74,7 @@ class Pld:
             size = _fast_size(n)
             product = np.fft.rfft(self.masses, size) * np.fft.rfft(other.masses, size)
             masses, error = _from_spectrum(product, size, n, times=1)
-        return Pld(self.interval, self.lowest + other.lowest, masses, min(1.0, infinite + error))
+        return _trimmed(self.interval, self.lowest + other.lowest, masses, infinite + error, error)
 
     def times(self, count: int) -> Pld:
         """The same release `count` times."""
@@ -83,7 +84,7 @@ class Pld:
         infinite = -math.expm1(count * math.log1p(-self.infinite)) if self.infinite < 1 else 1.0
         size = _fast_size(n)
         masses, error = _from_spectrum(np.fft.rfft(self.masses, size) ** count, size, n, times=count)
-        return Pld(self.interval, self.lowest * count, masses, min(1.0, infinite + error))
+        return _trimmed(self.interval, self.lowest * count, masses, infinite + error, error)
 
     def delta(self, epsilon: float) -> float:
         """δ(ε) = P[∞] + Σ over losses above ε of (1 − e^(ε − loss))·P[loss]."""
@@ -112,6 +113,19 @@ class Pld:
 def composed(parts: Iterable[Pld], interval: float) -> Pld:
     """All parts together; the order never matters."""
     return reduce(Pld.compose, parts, Pld.nothing(interval))
+
+
+def _trimmed(interval: float, lowest: int, masses: NDArray[np.float64], infinite: float, error: float) -> Pld:
+    """Without tails that weigh less than rounding moved anyway: the lower one moved up, the upper one to infinity."""
+    negligible = max(_NEGLIGIBLE, error)
+    from_below = masses.cumsum()
+    first = int(np.searchsorted(from_below, negligible, side="right"))
+    last = len(masses) - int(np.searchsorted(masses[::-1].cumsum(), negligible, side="right"))
+    if first >= last:
+        return Pld(interval, lowest, masses, min(1.0, infinite))
+    kept = masses[first:last].copy()
+    kept[0] += masses[:first].sum()
+    return Pld(interval, lowest + first, kept, min(1.0, infinite + float(masses[last:].sum())))
 
 
 def _from_spectrum(
