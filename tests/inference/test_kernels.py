@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inference.crowds import choice_crowd, protected
 
-from crowdveil.inference import kernels, layout, plain
+from crowdveil.inference import DawidSkene, OneCoin, kernels, layout, plain
 from crowdveil.inference.model import Block
 
 
@@ -77,10 +78,16 @@ def test_rows_are_sorted_by_question_and_nothing_is_lost(seed: int, n_rows: int)
 
 
 def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = protected(choice_crowd(1)[0], 2.0, 1)
+    compiled = [kind(precision="float64").fit(reports) for kind in (DawidSkene, OneCoin)]
     layout.kernels.cache_clear()
     monkeypatch.setattr(layout, "import_module", _without_numba)
     try:
         assert layout.kernels() is plain
+        for ours, kind in zip(compiled, (DawidSkene, OneCoin), strict=True):
+            fallback = kind(precision="float64").fit(reports)
+            np.testing.assert_allclose(fallback.posterior, ours.posterior, atol=1e-7)
+            assert kind().fit(reports).value.tolist() == ours.value.tolist()
     finally:
         layout.kernels.cache_clear()
 

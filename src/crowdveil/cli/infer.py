@@ -14,7 +14,7 @@ from rich.console import Console
 
 from crowdveil.cli._common import Force, Json, Options, ScaleFlag, domain_of, parameters_of, show, whole_file
 from crowdveil.cli._spark import Cluster, infer_on_spark
-from crowdveil.errors import InputError
+from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files import read_truth
 from crowdveil.files.cache import read_reports_cached
@@ -51,7 +51,7 @@ def command(
     """
     for path in (output, workers_out):
         if path is not None:
-            is_parquet(path)
+            _refuse_early(path, force)
     chosen = _method(method_name, engine, param, gold)
     if engine == "spark":
         known = read_truth(truth) if truth else None
@@ -70,6 +70,13 @@ def command(
     result = _result(estimate, table, engine) | (_scored(estimate, table, truth) if truth else {})
     _write(output, workers_out, estimate, force)
     show(result, as_json=json, human=lambda: _tell(result, output))
+
+
+def _refuse_early(path: Path, force: bool) -> None:
+    """What could not be written is refused before the work, not after it."""
+    is_parquet(path)
+    if path.exists() and not force:
+        raise FileError(f"{path} exists already", fix="choose another name or give --force")
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) -> Method:

@@ -12,7 +12,7 @@ from crowdveil.answers import Answers, check_unique
 from crowdveil.domain import EMPTY, Choices, Domain
 from crowdveil.errors import DomainError
 from crowdveil.files.problems import answered_twice
-from crowdveil.files.table import TextTable, read_table
+from crowdveil.files.table import TextTable, both_ids, read_table
 from crowdveil.files.write import write_table
 
 
@@ -23,8 +23,7 @@ def read_answers(path: str | Path, domain: Domain | None = None) -> Answers:
 
 def answers_in(table: TextTable, domain: Domain | None) -> Answers:
     """The answers of a table that has been read already."""
-    worker, workers = table.ids("worker")
-    question, questions = table.ids("question")
+    (worker, workers), (question, questions) = both_ids(table)
     refuse_duplicates(table, worker, question, len(questions))
     codes, texts = table.coded("answer")
     domain = domain or choices_seen(table, codes, texts)

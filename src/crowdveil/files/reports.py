@@ -20,7 +20,7 @@ from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in, refuse_duplicates
 from crowdveil.files.problems import unknown_channel, unknown_report
-from crowdveil.files.table import TextTable, read_table
+from crowdveil.files.table import TextTable, both_ids, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
 from crowdveil.noise import FORMAT as NOISE_FORMAT
 from crowdveil.noise import NoiseRecord
@@ -41,8 +41,7 @@ def read_reports(path: str | Path, domain: Domain | None = None) -> Reports:
 
 def reports_in(table: TextTable, channels: tuple[AnyChannel, ...], domain: Domain) -> Reports:
     """The reports of a table that has been read already."""
-    worker, workers = table.ids("worker")
-    question, questions = table.ids("question")
+    (worker, workers), (question, questions) = both_ids(table)
     refuse_duplicates(table, worker, question, len(questions))
     channel = _channel_column(table, len(channels))
     report, number = _report_column(table, channel, channels)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +25,7 @@ from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
 from crowdveil.files.problems import Problem, empty_id
 
+_MANY_ROWS = 200_000
 _SAME = {"task": "question", "label": "answer"}
 
 
@@ -69,6 +71,15 @@ class TextTable:
     def wrong(self, problem: str, index: int, field: str, fix: str) -> FileError:
         """The error for the row at `index`."""
         return FileError(problem, fix=fix, row=index + self.first_row, field=field, source=self.source)
+
+
+def both_ids(table: TextTable) -> tuple[tuple[NDArray[np.int32], NDArray[Any]], tuple[NDArray[np.int32], NDArray[Any]]]:
+    """Codes and dictionaries of workers and questions; of a large table both at once, since Arrow needs no lock."""
+    if len(table) < _MANY_ROWS:
+        return table.ids("worker"), table.ids("question")
+    with ThreadPoolExecutor(2) as pool:
+        workers, questions = pool.map(table.ids, ("worker", "question"))
+    return workers, questions
 
 
 def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, optional: Sequence[str] = ()) -> TextTable:
