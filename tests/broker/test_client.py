@@ -1,0 +1,188 @@
+"""The SDK believes nothing that it can compute: a tampered study, channel, charge, log line or receipt is refused."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from crowdveil.accounting import Spend
+from crowdveil.client import Broker, ProblemError, Study, StudyError, Worker
+from crowdveil.domain import Choices
+from crowdveil.errors import BudgetError, InputError
+from crowdveil.mechanisms import mechanism
+from crowdveil.wire import sha256_of
+
+
+@pytest.fixture(scope="module")
+def signed(sqlite_server: Any, make_draft: Any) -> dict[str, Any]:
+    requester = sqlite_server.requester("client lab")
+    study = requester.create(make_draft(protects_participation=True))
+    requester.open(study)
+    found: dict[str, Any] = sqlite_server.broker().call("GET", f"/studies/{study}")
+    return found
+
+
+def rehash(signed: dict[str, Any]) -> None:
+    """What a broker that serves somebody a special study would do, short of forging its own signature."""
+    signed["sha256"] = signed["log"]["sha256"] = sha256_of(signed["definition"])
+    fields = {name: value for name, value in signed["log"].items() if name != "entry"}
+    signed["log"]["entry"] = sha256_of(fields)
+
+
+def weaken(signed: dict[str, Any]) -> None:
+    """Level medium silently gets the channels of a weaker one."""
+    domain = Choices(("no", "yes"))
+    weak = mechanism("randomized-response", epsilon=9.0, protect_participation=True).channel(domain)
+    signed["definition"]["channels"][weak.sha256] = weak.to_json()
+    signed["definition"]["levels"][1]["channels"]["ill"] = weak.sha256
+
+
+def unprotect(signed: dict[str, Any]) -> None:
+    plain = mechanism("none").channel(Choices(("no", "yes")))
+    signed["definition"]["channels"][plain.sha256] = plain.to_json()
+    signed["definition"]["levels"][1]["channels"]["ill"] = plain.sha256
+
+
+def swap_weights(signed: dict[str, Any]) -> None:
+    channel = next(iter(signed["definition"]["channels"].values()))
+    channel["weights"][0][0], channel["weights"][0][1] = channel["weights"][0][1], channel["weights"][0][0]
+
+
+TAMPERED = {
+    "text changed": (lambda s: s["definition"].update(title="Other"), "does not match its hash"),
+    "text changed and hashed anew": (lambda s: (s["definition"].update(title="Other"), rehash(s)), "signature"),
+    "another log line": (lambda s: s["log"].update(sha256="0" * 64), "public log"),
+    "a format from the future": (lambda s: s["definition"].update(format="crowdveil-study/9"), "update crowdveil"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
+    change, sentence = TAMPERED[name]
+    spoilt = copy.deepcopy(signed)
+    change(spoilt)
+    with pytest.raises(StudyError, match=sentence):
+        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [(weaken, "costs"), (unprotect, "not as protected"), (swap_weights, "changed on the way")],
+    ids=["weaker channel", "no protection", "weights swapped"],
+)
+def test_even_a_signed_study_is_refused_when_its_channels_lie(
+    signed: dict[str, Any], change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dishonest broker can sign whatever it likes; the integers still have to add up."""
+    spoilt = copy.deepcopy(signed)
+    change(spoilt)
+    rehash(spoilt)
+    monkeypatch.setattr("crowdveil.client.study.check_signature", lambda *_: None)
+    with pytest.raises(StudyError, match=sentence):
+        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+
+
+def test_an_untouched_study_is_accepted(signed: dict[str, Any]) -> None:
+    study = Study.checked(signed, signed["log"], signed["public_key"])
+    assert list(study.levels) == ["low", "medium"]
+    assert study.protects_participation
+
+
+def test_a_budget_that_is_too_small_is_noticed_before_anything_is_drawn_or_held(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = signed["definition"]["id"]
+    with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=1.5) as worker:
+        worker.sign_up()
+        with pytest.raises(BudgetError, match="left but"):
+            worker.answer(study, {"ill": "yes"})
+        assert worker.ledger.loss("me").epsilon == 0
+        assert worker._broker.call("GET", "/workers/me")["budget"]["epsilon_held_nano"] == 0
+        worker.raise_cap(4.0)
+        assert worker.answer(study, {"ill": "yes"}).receipt["n_reports"] == 2
+
+
+def test_a_lost_reply_is_retried_with_the_very_same_reports(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = signed["definition"]["id"]
+
+    class LosesTheReply(httpx.HTTPTransport):
+        lost = 0
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            response = super().handle_request(request)
+            if request.url.path.endswith("/submissions") and not LosesTheReply.lost:
+                LosesTheReply.lost += 1
+                response.read()
+                raise httpx.ReadError("the line went dead")
+            return response
+
+    with Worker(Broker(sqlite_server.address, transport=LosesTheReply()), tmp_path) as worker:
+        worker.sign_up()
+        sent = worker.answer(study, {"ill": "no", "days": 3})
+        assert LosesTheReply.lost == 1
+        spent = worker.ledger.loss("me").epsilon
+    with Worker(Broker(sqlite_server.address), tmp_path) as again:
+        assert again.answer(study, {"ill": "yes"}) == sent
+        assert again.ledger.loss("me").epsilon == spent
+        assert again.receipts() == [sent.receipt]
+
+
+def test_a_fresh_device_starts_from_what_the_broker_has_seen(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    with Worker(Broker(sqlite_server.address), tmp_path / "old") as old:
+        old.sign_up()
+        old.answer(signed["definition"]["id"], {})
+        token, spent = old._broker.token, old.ledger.loss("me").epsilon
+    with Worker(Broker(sqlite_server.address, token=token), tmp_path / "new") as new:
+        new.catch_up()
+        new.catch_up()
+        assert new.ledger.loss("me").epsilon == pytest.approx(spent, abs=1e-8)
+        channel = mechanism("randomized-response", epsilon=3.0).channel(Choices(("a", "b")))
+        assert not new.ledger.affords("me", Spend.through(channel, name="more"))
+
+
+def test_what_is_not_an_option_or_not_a_question_is_refused(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = signed["definition"]["id"]
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.sign_up()
+        with pytest.raises(InputError, match="no question 'age'"):
+            worker.answer(study, {"age": 7})
+        with pytest.raises(InputError, match="must be a level of 1:5:1"):
+            worker.answer(study, {"days": 9})
+        with pytest.raises(InputError, match="has the levels low, medium"):
+            worker.answer(study, {}, level="high")
+        with pytest.raises(ProblemError, match="no such study"):
+            worker.answer("0" * 32, {})
+        worker.erase()
+        with pytest.raises(ProblemError):
+            worker.studies()
+
+
+def test_tick_all_and_skip_logic_run_on_the_device(sqlite_server: Any, make_draft: Any, tmp_path: Path) -> None:
+    boxes = {"type": "tick-all", "boxes": ["money", "deadline", "boss"]}
+    questions = [
+        {"id": "ill", "text": "Ill?", "domain": {"type": "choices", "options": ["no", "yes"]}},
+        {"id": "why", "text": "Why?", "domain": boxes, "show_if": {"question": "ill", "any_of": ["yes"]}},
+    ]
+    levels = [{"name": "none", "mechanism": "none", "pay_cents": 1}]
+    requester = sqlite_server.requester("tick all")
+    study = requester.create(make_draft(questions=questions, levels=levels))
+    requester.open(study)
+    sent = []
+    for number, answers in enumerate(
+        [{"ill": "yes", "why": ["boss", "money"]}, {"ill": "no", "why": ["money"]}, {"ill": "yes", "why": []}]
+    ):
+        with Worker(Broker(sqlite_server.address), tmp_path / str(number)) as worker:
+            worker.sign_up(default_level="none")
+            sent.append({r["question"]: r["report"] for r in worker.answer(study, answers).reports})
+    # Box 0 is bit 0: money and boss are 1 + 4; hidden questions have no report here.
+    assert sent == [{"ill": 1, "why": 5}, {"ill": 0}, {"ill": 1, "why": 0}]

@@ -1,0 +1,132 @@
+"""Running a broker: health, metrics, logs without addresses, signed webhooks, exports, a start that is repeatable."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+
+from crowdveil.client import Broker, Worker
+from crowdveil.files.reports import read_reports
+
+
+class Listener(BaseHTTPRequestHandler):
+    heard: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        Listener.heard.append((self.headers["Crowdveil-Signature"], body))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+def test_webhooks_are_signed_and_carry_no_report(sqlite_server: Any, make_draft: Any) -> None:
+    listener = HTTPServer(("127.0.0.1", 0), Listener)
+    threading.Thread(target=listener.serve_forever, daemon=True).start()
+    broker = sqlite_server.broker(sqlite_server.requester_token("hooked"))
+    url = f"http://127.0.0.1:{listener.server_port}/told"
+    made = broker.call("POST", "/requester/webhooks", {"url": url, "events": ["study.opened", "study.closed"]})
+    study = broker.call("POST", "/requester/studies", make_draft())["id"]
+    for step in ("open", "close"):
+        broker.call("POST", f"/requester/studies/{study}/{step}")
+    end = time.monotonic() + 60
+    while len(Listener.heard) < 2 and time.monotonic() < end:
+        time.sleep(0.2)
+    listener.shutdown()
+    listener.server_close()
+    assert sorted(json.loads(body)["event"] for _, body in Listener.heard) == ["study.closed", "study.opened"]
+    for signature, body in Listener.heard:
+        assert set(json.loads(body)) == {"id", "event", "study", "day"}
+        at, digest = re.fullmatch(r"t=(\d+),v1=([0-9a-f]{64})", signature).groups()  # type: ignore[union-attr]
+        mac = hmac.new(bytes.fromhex(made["secret"]), at.encode() + b"." + body, hashlib.sha256).hexdigest()
+        assert mac == digest
+    assert "secret" not in json.dumps(broker.call("GET", "/requester/webhooks"))
+
+
+def test_logs_and_metrics_name_routes_and_nobody(sqlite_server: Any, make_draft: Any, tmp_path: Path) -> None:
+    requester = sqlite_server.requester("watched")
+    study = requester.create(make_draft())
+    requester.open(study)
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        account = worker.sign_up()
+        worker.answer(study, {"ill": "no", "days": 2})
+        token = worker._broker.token
+    requests = [json.loads(line) for line in sqlite_server.log_path.read_text().splitlines() if line.startswith("{")]
+    submitted = [line for line in requests if line.get("route", "").endswith("/submissions")]
+    assert submitted
+    assert set(submitted[-1]) == {"at", "level", "message", "method", "route", "status", "milliseconds"}
+    text = json.dumps(requests)
+    metrics = httpx.get(f"{sqlite_server.address}/metrics").text
+    for secret in (study, account, token, "127.0.0.1"):
+        assert secret not in text
+        assert secret not in metrics
+    assert re.search(
+        r'crowdveil_requests_total\{method="POST",route="api/v1/studies/.+/submissions",status="201"\} \d+', metrics
+    )
+    assert httpx.get(f"{sqlite_server.address}/healthz").json() == {"alive": True}
+
+
+def test_exports_agree_in_every_format(server: Any, make_draft: Any, tmp_path: Path) -> None:
+    requester = server.requester("exporter")
+    study = requester.create(make_draft(minimum_n=3, protects_participation=True))
+    requester.open(study)
+    for number in range(4):
+        with Worker(Broker(server.address), tmp_path / str(number)) as worker:
+            worker.sign_up()
+            worker.answer(study, {"ill": "yes"} if number else {})
+    running = httpx.get(
+        f"{server.address}/api/v1/requester/studies/{study}/exports/0",
+        headers={"Authorization": f"Bearer {requester._broker.token}"},
+    )
+    assert running.json()["type"] == "/problems/wrong-state"
+    requester.close(study)
+    for part in (0, 1):
+        paths = {
+            kind: requester.export(study, tmp_path / f"p{part}.{kind}", part=part)
+            for kind in ("csv", "parquet", "json")
+        }
+        csv, parquet = read_reports(paths["csv"]), read_reports(paths["parquet"])
+        assert len(csv) == len(parquet) == len(json.loads(paths["json"].read_text())) == 4
+        assert csv.report.tolist() == parquet.report.tolist()
+        assert csv.channels == parquet.channels
+        assert all(channel.protects_participation for channel in csv.channels)
+
+
+def test_a_second_start_keeps_everything_and_prints_no_password(make_server: Any, make_draft: Any) -> None:
+    server = make_server()
+    requester = server.requester("keeper")
+    study = requester.create(make_draft())
+    key = server.broker().call("GET", "/")["public_key"]
+    server.stop()
+    size = server.log_path.stat().st_size
+    server.start()
+    assert "one-time password" not in server.log_path.read_text()[size:]
+    assert requester.study(study)["state"] == "draft"
+    assert server.broker().call("GET", "/")["public_key"] == key
+
+
+def test_the_workers_app_is_served_the_same_to_everybody(sqlite_server: Any) -> None:
+    plain = httpx.get(f"{sqlite_server.address}/app/api.js")
+    with_cookie = httpx.get(
+        f"{sqlite_server.address}/app/api.js", headers={"Cookie": "a=b", "Authorization": "Bearer x"}
+    )
+    assert plain.status_code == 200
+    assert plain.content == with_cookie.content
+    assert "set-cookie" not in plain.headers
+    assert "default-src 'none'" in plain.headers["content-security-policy"]
+    again = httpx.get(f"{sqlite_server.address}/app/api.js", headers={"If-None-Match": plain.headers["etag"]})
+    assert again.status_code == 304
+    for outside in ("../broker/settings.py", "%2e%2e/broker/settings.py", "package.json", ".hidden.js", ""):
+        reply = httpx.get(f"{sqlite_server.address}/app/{outside}")
+        assert reply.status_code == (200 if not outside else 404) or reply.status_code == 404
