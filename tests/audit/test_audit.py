@@ -168,6 +168,7 @@ def test_two_layer_is_audited_by_its_joint_law() -> None:
 
 CALLABLES = """
 import random
+import numpy as np
 
 def honest(answer):
     return answer if random.random() < 0.25 else random.choice(["no", "yes"])
@@ -180,6 +181,12 @@ def silent(answer):
 
 def many(answer, n):
     return [leaky(answer) for _ in range(n)]
+
+def noisy(answer, n):
+    return answer + np.random.default_rng().laplace(0, 4, n)
+
+def rounded(answer, n):
+    return np.rint(noisy(answer, n))
 
 def broken(answer):
     raise KeyError(answer)
@@ -218,6 +225,13 @@ def test_anybodys_callable_is_audited(own_code: str, function: str, participatio
 def test_a_callable_that_cannot_be_audited_is_told_why(own_code: str, name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         audit_callable(f"{own_code}:{name}", Choices(("no", "yes")), claimed=1, participation=False, samples=1000)
+
+
+@pytest.mark.parametrize(("function", "checks"), [("noisy", {"floating-point": "exceeds"}), ("rounded", {})])
+def test_floating_point_noise_in_anybodys_code_is_noticed(own_code: str, function: str, checks: dict[str, str]) -> None:
+    row = audit_callable(f"{own_code}:{function}", FIVE, claimed=1, participation=False, samples=5000)
+    assert row.checks == checks
+    assert row.verdict == "unknown"
 
 
 def test_the_model_of_numpys_laplace_is_bit_exact() -> None:

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from crowdveil.audit.black_box import black_box
 from crowdveil.audit.bound import Bound
 from crowdveil.audit.conformance import Vector, javascript_conforms, python_conforms, vector_of
 from crowdveil.audit.exact import exact_audit
-from crowdveil.audit.floating_point import laplace_by_inversion, named_share, named_share_of_table
+from crowdveil.audit.floating_point import (
+    Noise,
+    laplace_by_inversion,
+    named_share,
+    named_share_of_table,
+    numpy_laplace,
+)
 from crowdveil.audit.row import Row, Verdict, refuted
 from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
 from crowdveil.channel import Channel
-from crowdveil.domain import Domain
+from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
@@ -79,13 +88,15 @@ def audit_callable(
     subject = callable_subject(name, domain, participation=participation)
     n = samples or affordable_samples(subject, SAMPLES)
     bound = _bound(subject, n, delta)
+    checks, words = _foreign_floating_point(subject, domain, claimed)
     return Row(
         name,
         _unit(participation),
         claimed,
         lower_bound=bound.epsilon,
         verdict=refuted(claimed, bound.epsilon),
-        note=f"from {n} samples per input",
+        checks=checks,
+        note=f"from {n} samples per input{words}",
     )
 
 
@@ -180,7 +191,22 @@ def _floating_point(subject: Mechanism, domain: Domain, source: Subject) -> tupl
     if subject.name != "laplace":
         return {}, ""
     noise = laplace_by_inversion(subject.noise_scale(domain))  # type: ignore[attr-defined]
-    share = named_share(source.source(0, _NAMED_SAMPLES), float(domain.numbers[-1]), noise)
+    return _named(source.source(0, _NAMED_SAMPLES), domain, noise)
+
+
+def _foreign_floating_point(source: Subject, domain: Domain, claimed: float) -> tuple[dict[str, Verdict], str]:
+    """The same for code that adds NumPy's Laplace noise of scale range/ε, known by reaching all its own reports."""
+    few = source.source(0, 10)
+    if not isinstance(domain, Scale) or not claimed > 0 or few.ndim != 1 or few.dtype.kind != "f":
+        return {}, ""
+    noise = numpy_laplace(domain.range / claimed)
+    if named_share(few, float(domain.low), noise) > 0:
+        return {}, ""
+    return _named(source.source(0, _NAMED_SAMPLES), domain, noise)
+
+
+def _named(reports: NDArray[Any], domain: Domain, noise: Noise) -> tuple[dict[str, Verdict], str]:
+    share = named_share(reports, float(domain.numbers[-1]), noise)
     words = f"; {math.floor(100 * share)} % of the reports prove by their last digits that another answer was not given"
     return ({"floating-point": "exceeds"}, words) if share > 0 else ({"floating-point": "holds"}, "")
 
