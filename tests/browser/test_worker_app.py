@@ -26,6 +26,7 @@ def submissions(broker: FixtureBroker) -> list[dict[str, Any]]:
 
 def test_what_is_shown_is_exactly_what_is_sent(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
+    expect(page.get_by_text("0% of your cap is used", exact=True)).to_be_visible()
     journey.accept(page)
     journey.answer(page)
     journey.protect(page)

@@ -102,6 +102,13 @@ def test_a_draw_is_charged_once_and_never_drawn_again() -> None:
     assert line["rho"] == pytest.approx(medium["rho_nano"], rel=1e-3)
 
 
+def test_what_another_device_drew_is_not_drawn_again_for_free() -> None:
+    study = studies.served(studies.definition())
+    tries = [{"level": "medium", "answers": {"smoked": "no"}, "cap": CAP}]
+    done = run("commit", {"study": study, "tries": tries, "elsewhere": True})
+    assert done["results"][0]["refused"] == "study.drawn"
+
+
 def test_what_the_cap_does_not_allow_is_neither_charged_nor_drawn() -> None:
     study = studies.served(studies.definition())
     cap = {"epsilon": 2_999_000_000, "rho": 1}

@@ -36,7 +36,7 @@ export function refusalText({ key, values }) {
 
 /** Rounded up: what is shown as used or as known is never understated. @param {number} share */
 export function percent(share) {
-  const shown = Math.ceil(share * 100 - 1e-9) / 100;
+  const shown = Math.max(0, Math.ceil(share * 100 - 1e-9)) / 100;
   return new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(shown);
 }
 

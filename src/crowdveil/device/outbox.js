@@ -24,6 +24,7 @@ export function commit(store, study, level, answers, { cap, day, since, source =
   return store.update((rows) => {
     const drawn = rows.outbox.get(study.id);
     if (drawn) return { result: drawn };
+    if (rows.ledger.has(study.id)) throw new Refusal("study.drawn");
     const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since);
     const entry = drawEntry(study, level, answers, cells, day, source);
     return {

@@ -59,10 +59,10 @@ const howLink = () => h("p", {}, h("a", { href: document.documentElement.lang ==
 /** @param {Context} context */
 export async function studies({ store, state }) {
   const items = await worker.listStudies(store);
-  const left = worker.budget(state).left;
+  const now = worker.budget(state);
   return [
-    h("h1", {}, t("studies.title")),
-    items.length ? h("ul", { class: "cards" }, items.map((/** @type {any} */ item) => h("li", {}, card(item, state, left)))) : h("p", {}, t("studies.none")),
+    h("h1", {}, t("studies.title")), budgetBar(now),
+    items.length ? h("ul", { class: "cards" }, items.map((/** @type {any} */ item) => h("li", {}, card(item, state, now.left)))) : h("p", {}, t("studies.none")),
   ];
 }
 
@@ -130,6 +130,7 @@ function offer({ state, store, act, again }, study, warnings) {
     h("p", { class: "by" }, t("study.by", { requester: definition.requester })),
     warnings.length > 0 && notice("warn", h("h2", {}, t("study.warnings")), h("ul", {}, warnings.map((text) => h("li", {}, text)))),
     h("h2", {}, t("study.purpose")), h("p", {}, definition.purpose), tags(definition), help(t("study.joining")),
+    h("details", {}, h("summary", {}, t("studies.questions")), h("ol", {}, study.questions.map(({ text }) => h("li", {}, text)))),
     notice("good", h("h2", {}, t("study.checks")), h("ul", {},
       h("li", {}, t("study.check.hash")), h("li", {}, t("study.check.channels", { n: Object.keys(definition.channels).length })), h("li", {}, t("study.check.charge")))),
     h("form", { onsubmit },

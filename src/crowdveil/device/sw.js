@@ -2,7 +2,7 @@
  * Keeps the app's files, so that it works offline and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "5d210f9f8a5c2ada97d1c51ba054c5ba3a1e40c5ace8c5e8ed4c9d87b941ad38";
+const RELEASE = "05f2c541258af0dcf53f183288ab0e575ba513c5e1de39947e5173ef88d83e2a";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
