@@ -29,6 +29,7 @@ LEDGER = "tests/accounting/test_ledger.py"
 COMPOSITION = "tests/accounting/test_composition.py"
 AUDIT = "tests/audit/test_audit.py"
 VECTORS = "tests/device/test_vectors.py"
+DEVICE_LEDGER = "tests/device/test_ledger.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,6 +458,55 @@ MUTANTS = (
         "words.getUint32(i * size, true)",
         "words.getUint32(i * size, false)",
         VECTORS,
+    ),
+    Mutant(
+        "JavaScript: both sums must fit",
+        "device/ledger.js",
+        "return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;",
+        "return sum.epsilon <= cap.epsilon && sum.rho <= cap.rho;",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: the new line is not counted",
+        "device/ledger.js",
+        "within(sum(already, line), cap)",
+        "within(already, cap)",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: charges rounded down",
+        "device/nano.js",
+        "return Number((top * NANO + bottom - 1n) / bottom);",
+        "return Number((top * NANO) / bottom);",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: a second draw",
+        "device/outbox.js",
+        "if (drawn) return { result: drawn };",
+        "",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: one level's claim is believed",
+        "device/study.js",
+        "computed.epsilon <= epsilon && ",
+        "",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: the log is not compared",
+        "device/study.js",
+        "|| entry.sha256 !== sha256) throw",
+        ") throw",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: skipped questions stay silent",
+        "device/study.js",
+        "return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];",
+        "return [];",
+        DEVICE_LEDGER,
     ),
 )
 
