@@ -6,12 +6,17 @@ from dataclasses import fields
 from typing import Any
 
 from crowdveil.errors import InputError
+from crowdveil.inference.auto import Auto
 from crowdveil.inference.base import IterativeMethod, Method
+from crowdveil.inference.channel_bp import ChannelBP
+from crowdveil.inference.channel_em import ChannelEM
 from crowdveil.inference.dawid_skene import DawidSkene
+from crowdveil.inference.frequency import Frequency
 from crowdveil.inference.majority import Majority
 from crowdveil.inference.mean import Mean
 from crowdveil.inference.median import Median
 from crowdveil.inference.one_coin import OneCoin
+from crowdveil.inference.population_mean import PopulationMean
 from crowdveil.inference.private_dawid_skene import PrivateDawidSkene
 from crowdveil.inference.weighted_mean import WeightedMean
 from crowdveil.inference.weighted_vote import WeightedVote
@@ -27,18 +32,28 @@ METHODS: dict[str, type[Method]] = {
         DawidSkene,
         OneCoin,
         PrivateDawidSkene,
+        ChannelEM,
+        ChannelBP,
+        Frequency,
+        PopulationMean,
+        Auto,
     )
 }
 
 __all__ = [
     "METHODS",
+    "Auto",
+    "ChannelBP",
+    "ChannelEM",
     "DawidSkene",
+    "Frequency",
     "IterativeMethod",
     "Majority",
     "Mean",
     "Median",
     "Method",
     "OneCoin",
+    "PopulationMean",
     "PrivateDawidSkene",
     "WeightedMean",
     "WeightedVote",

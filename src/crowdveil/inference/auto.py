@@ -1,0 +1,64 @@
+"""Auto: the method that suits the domain and the channels, and the reason in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from crowdveil.channel import Channel
+from crowdveil.domain import Scale
+from crowdveil.estimate import Estimate
+from crowdveil.inference.base import Method
+from crowdveil.inference.channel_bp import ChannelBP
+from crowdveil.inference.channel_em import ChannelEM
+from crowdveil.inference.dawid_skene import DawidSkene
+from crowdveil.inference.emission import MAX_OPTIONS
+from crowdveil.inference.majority import Majority
+from crowdveil.inference.mean import Mean
+from crowdveil.inference.weighted_mean import WeightedMean
+from crowdveil.reports import Reports
+
+_PER_OPTION = 8
+"""Answers a worker needs for each option before a whole confusion matrix can be learned from them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto(Method):
+    """Fits the method that suits the reports; the estimate bears that method's name, its first warning says why.
+
+    >>> from crowdveil import Answers, Choices, Reports
+    >>> rows = [("ada", "q1", "yes"), ("bob", "q1", "yes"), ("cy", "q1", "no")]
+    >>> Auto().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("no", "yes"))))).warnings[0]
+    'auto chose channel-bp: options, and few answers per worker'
+    """
+
+    name: ClassVar[str] = "auto"
+    summary: ClassVar[str] = "the method that suits the domain and the channels; says which and why"
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        method, why = choose(reports)
+        estimate = method.fit(reports, start if start is not None and start.method == method.name else None)
+        told = {"chosen_by": self.name, "why": why}
+        warnings = (f"auto chose {method.name}: {why}", *estimate.warnings)
+        return replace(estimate, warnings=warnings, provenance=dict(estimate.provenance) | told)
+
+
+def choose(reports: Reports) -> tuple[Method, str]:
+    """The method and the reason."""
+    if not all(isinstance(channel, Channel) for channel in reports.channels):
+        return WeightedMean(), "reports are numbers with noise, which have no table"
+    size = reports.domain.size
+    if isinstance(reports.domain, Scale):
+        if size > MAX_OPTIONS:
+            return Mean(), f"a scale of more than {MAX_OPTIONS} levels"
+        return ChannelEM(), "a scale, whose channels are known"
+    if size > MAX_OPTIONS:
+        return Majority(), f"more than {MAX_OPTIONS} options"
+    if any(channel.guarantee.protected for channel in reports.channels):
+        return ChannelBP(), "options, whose channels are known and add noise"
+    answers = np.bincount(reports.worker, minlength=1)
+    if len(reports) and np.median(answers[answers > 0]) >= _PER_OPTION * size:
+        return DawidSkene(), "options without privacy, and enough answers per worker for whole confusion matrices"
+    return ChannelBP(), "options, and few answers per worker"

@@ -1,0 +1,272 @@
+"""Channel BP: choices by belief propagation between workers and questions, through the known channels.
+
+Liu, Peng & Ihler (2012) showed that truth inference is belief propagation on the graph of who answered what; here the
+worker's hidden type stands on one side, the truth on the other, and the channel's table in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.bounds.floor import choice_floor
+from crowdveil.errors import InputError
+from crowdveil.estimate import Estimate, Skills
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.emission import Emission, emission_of
+from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.participation import count_answered, shares
+from crowdveil.inference.votes import table_channels
+from crowdveil.inference.worker_types import WorkerTypes, worker_types
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+_NO_GOLD = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChannelBPModel:
+    """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`.
+
+    Messages to the workers live in the blocks' state; messages to the questions are made anew in every sweep.
+    """
+
+    context: Context
+    emission: Emission
+    types: WorkerTypes
+    type_weight: float
+    class_weight: float
+    damping: float
+
+    objective: ClassVar[str] = "mean change of the posteriors (residual)"
+    goal: ClassVar[Goal] = "vanish"
+    keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = True
+
+    def init(self) -> Parameters:
+        return self.context.start
+
+    def begin(self, block: Block) -> MessageState:
+        symbol = self.emission.symbols(block.report, block.channel)
+        message = np.full(len(symbol), -1, dtype=np.float32)
+        return state_of(block, symbol, message, self.emission.n_options)
+
+    def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
+        if "share" not in parameters:
+            return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
+        total = np.zeros((self.context.n_workers, len(self.types)))
+        moved = self._sweep(block, parameters, state, total)
+        answered = state.posterior[state.answered]
+        statistics = {
+            "messages": total,
+            "classes": answered.sum(axis=0, dtype=np.float64),
+            "moved": np.array(moved),
+            "questions": np.array(float(len(answered))),
+        }
+        return statistics, state
+
+    def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
+        log_belief = parameters["belief"]
+        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(np.float32)
+        ability = self.types.ability
+        options = self.emission.table[: self.emission.n_options]
+        guess = (1 - ability) * (self.types.leaning @ options).T
+        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
+        moved: float = message_kernels().choice_sweep(
+            state.starts,
+            state.worker,
+            state.symbol,
+            state.message,
+            np.maximum(belief, np.float32(1e-30)),
+            parameters["share"].astype(np.float32),
+            ability.astype(np.float32),
+            np.ascontiguousarray(guess, dtype=np.float32),
+            np.ascontiguousarray(options.T, dtype=np.float32),
+            empty.astype(np.float32),
+            parameters["log_classes"],
+            _NO_GOLD if block.gold is None else block.gold,
+            self.damping,
+            state.posterior,
+            total,
+        )
+        return moved
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        if "moved" not in statistics:
+            return float("nan")
+        return float(statistics["moved"] / max(float(statistics["questions"]), 1.0))
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        if "messages" not in statistics:
+            return {**self.first(shares(statistics)), **parameters}
+        log_belief = statistics["messages"] + parameters["log_types"]
+        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
+        belief /= belief.sum(axis=1, keepdims=True)
+        # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
+        # shares stay what they were before, which is why no class can swallow the others at small ε.
+        types = self.type_weight * self.types.share + belief.sum(axis=0)
+        classes = self.class_weight / self.emission.n_options + statistics["classes"]
+        log_types = np.log(types / types.sum())
+        return {
+            "belief": statistics["messages"] + log_types,
+            "share": parameters["share"],
+            "log_types": log_types,
+            "log_classes": np.log(classes / classes.sum()),
+        }
+
+    def first(self, share: Array) -> Parameters:
+        """Before anything is known."""
+        log_types = np.log(self.types.share)
+        return {
+            "belief": np.tile(log_types, (self.context.n_workers, 1)),
+            "share": share,
+            "log_types": log_types,
+            "log_classes": np.full(self.emission.n_options, -np.log(self.emission.n_options)),
+        }
+
+    def project(self, parameters: Parameters) -> Parameters:
+        return parameters
+
+    def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
+        posterior = state.posterior.copy()
+        value, confidence = chosen(posterior.astype(np.float64), state.answered)
+        low, high = self._bounds(posterior, value, parameters, state)
+        return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
+
+    def _bounds(
+        self, posterior: Array, value: Array, parameters: Parameters, state: MessageState
+    ) -> tuple[Array, Array]:
+        """How far the value's probability moves when each worker's ability moves within its own uncertainty.
+
+        The log-odds of the value against its closest rival are a sum over the reports; by the delta method their
+        variance is Σ (d log-odds / d ability)² · Var(ability).
+        """
+        ranked = np.argsort(-posterior, axis=1, kind="stable")
+        top, rival = np.maximum(value, 0), ranked[:, min(1, posterior.shape[1] - 1)]
+        rival = np.where(rival == top, ranked[:, 0], rival)
+        mean, variance = ability_moments(parameters["belief"], self.types.ability)
+        options = self.emission.table[: self.emission.n_options].T
+        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
+        who, what, question = state.worker, state.symbol, state.question
+        share, able = parameters["share"][who], mean[who]
+        even = options.mean(axis=1)[what]
+        slope = np.zeros(len(who))
+        for option, sign in ((top, 1.0), (rival, -1.0)):
+            hit = options[what, option[question]]
+            chance = share * (able * hit + (1 - able) * even) + (1 - share) * empty[what]
+            slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
+        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value)))
+        sure = np.clip(posterior[np.arange(len(value)), top].astype(np.float64), 1e-12, 1 - 1e-12)
+        odds = np.log(sure) - np.log1p(-sure)
+        low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
+        return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
+
+
+def ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
+    """Mean and variance of each worker's ability."""
+    belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
+    belief /= belief.sum(axis=1, keepdims=True)
+    mean = belief @ ability
+    return mean, np.maximum(belief @ ability**2 - mean**2, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelBP(IterativeMethod):
+    """Belief propagation for choices; `type_weight` and `class_weight` are pseudo-workers and pseudo-questions.
+
+    >>> from crowdveil import Answers, Choices, Reports
+    >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
+    >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd for n, answer in enumerate(answers)]
+    >>> estimate = ChannelBP().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("n", "y")))))
+    >>> "".join(estimate.values()), bool(estimate.skills.skill[0] > estimate.skills.skill[2])
+    ('nynyny', True)
+    """
+
+    name: ClassVar[str] = "channel-bp"
+    summary: ClassVar[str] = "choices by belief propagation through the known channels"
+
+    max_iter: int = 200
+    tol: float = 1e-4
+    type_weight: float = 10.0
+    class_weight: float = 30.0
+    damping: float = 0.3
+    gold: Mapping[Hashable, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        IterativeMethod.__post_init__(self)
+        for name in ("type_weight", "class_weight"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name):g}")
+        if not 0 <= self.damping < 1:
+            raise InputError(f"damping must be from 0 to below 1; got {self.damping:g}")
+
+    def model(self, context: Context) -> ChannelBPModel:
+        emission = emission_of(table_channels(context.channels), context.domain.size)
+        return ChannelBPModel(
+            context=context,
+            emission=emission,
+            types=worker_types(emission.n_options),
+            type_weight=self.type_weight,
+            class_weight=self.class_weight,
+            damping=self.damping,
+        )
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        model = self.model(context_of(reports, _start(reports, start)))
+        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
+        parameters = done.parameters
+        if "share" not in parameters:
+            parameters = model.first(np.ones(reports.n_workers))
+        skills = _skills(reports, parameters["belief"], model.types)
+        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
+        return with_choice_floor(estimate, reports, np.exp(parameters["log_classes"]))
+
+
+def with_choice_floor(estimate: Estimate, reports: Reports, classes: Array) -> Estimate:
+    """The estimate with the floor of its reports; the prior, labelled as such, where they cannot tell more."""
+    floor = choice_floor(table_channels(reports.channels), reports.channel, reports.n_questions, classes)
+    if floor.informative or estimate.posterior is None:
+        return replace(estimate, floor=floor)
+    known = estimate.value >= 0
+    value = np.where(known, int(np.argmax(classes)), -1).astype(np.int32)
+    best = np.where(known, float(classes.max()), 0.0)
+    posterior = np.tile(classes, (len(value), 1))
+    warnings = (*estimate.warnings, floor.sentence)
+    return replace(
+        estimate, value=value, confidence=best, low=best, high=best, posterior=posterior, floor=floor, warnings=warnings
+    )
+
+
+def _skills(reports: Reports, log_belief: Array, types: WorkerTypes) -> Skills:
+    belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
+    belief /= belief.sum(axis=1, keepdims=True)
+    order = np.argsort(types.skill, kind="stable")
+    ordered = types.skill[order]
+    below = np.cumsum(belief[:, order], axis=1)
+    places = [(below < p).sum(axis=1).clip(0, len(order) - 1) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
+    meaning = "the probability of a right answer"
+    return Skills(reports.workers, belief @ types.skill, ordered[places[0]], ordered[places[1]], meaning)
+
+
+def _start(reports: Reports, start: Estimate | None) -> Parameters:
+    """An earlier estimate's beliefs; a worker it did not know begins as any other."""
+    if start is None or not {"belief", "log_types", "log_classes"} <= set(start.parameters):
+        return {}
+    if len(start.parameters["log_classes"]) != reports.domain.size:
+        return {}
+    belief = carried_over(start, "belief", reports, start.parameters["log_types"])
+    if belief is None:
+        return {}
+    return {
+        "belief": belief,
+        "log_types": start.parameters["log_types"],
+        "log_classes": start.parameters["log_classes"],
+    }

@@ -1,0 +1,256 @@
+"""Channel EM: truths of scale questions through the known channels.
+
+A cell is empty with probability 1 − share, else the level nearest to N(truth, σ²) with a σ of the worker's own, and
+then it goes through the channel. Truths and spreads are integrated out by messages between questions and workers, each
+report's own message taken out of both; the laws of the truths and of the spreads are set by EM (type-II maximum
+likelihood). The value is the posterior median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.bounds.floor import scale_floor
+from crowdveil.domain import Scale
+from crowdveil.estimate import Estimate, Floor, Skills
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.emission import Emission, emission_of
+from crowdveil.inference.finishing import LEVEL
+from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.participation import count_answered, shares
+from crowdveil.inference.truth_grid import TruthGrid, prior_of, quantiles, truth_grid
+from crowdveil.inference.votes import table_channels
+from crowdveil.reports import Reports
+
+Array = NDArray[Any]
+_LEVELS = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
+_ANYWHERE, _ON_LEVELS = 20.0, 5.0
+"""Pseudo-questions whose truth lies anywhere, or is one of the levels."""
+_AT_RANDOM = 0.3
+"""How often the prior expects a worker who answers at random, beside each of the spreads (which count 1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChannelEMModel:
+    """Parameters: `belief` (log, worker × spread), `share` per worker, `log_spreads`, `prior` (weight of a point)."""
+
+    context: Context
+    emission: Emission
+    grid: TruthGrid
+    spread_weight: float
+    truth_weight: float
+
+    objective: ClassVar[str] = "mean change of the posteriors (residual)"
+    goal: ClassVar[Goal] = "vanish"
+    keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = True
+
+    def init(self) -> Parameters:
+        return self.context.start
+
+    def begin(self, block: Block) -> MessageState:
+        symbol = self.emission.symbols(block.report, block.channel)
+        message = np.ones((len(symbol), len(self.grid.spreads) + 1), dtype=np.float32)
+        return state_of(block, symbol, message, len(self.grid.points))
+
+    def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
+        if "share" not in parameters:
+            return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
+        total = np.zeros_like(parameters["belief"])
+        prior = np.maximum(parameters["prior"], 1e-30).astype(np.float32)
+        moved = message_kernels().scale_sweep(*self._inputs(parameters, state), prior, state.posterior, total)
+        answered = state.posterior[state.answered]
+        statistics = {
+            "messages": total,
+            "points": answered.sum(axis=0, dtype=np.float64),
+            "moved": np.array(float(moved)),
+            "questions": np.array(float(len(answered))),
+        }
+        return statistics, state
+
+    def _inputs(self, parameters: Parameters, state: MessageState) -> tuple[Array, ...]:
+        """Rows, beliefs and tables as the kernels take them."""
+        log_belief = parameters["belief"]
+        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(np.float32)
+        table, empty = self.tables()
+        share = parameters["share"].astype(np.float32)
+        belief = np.maximum(belief, np.float32(1e-30))
+        return state.starts, state.worker, state.symbol, state.message, belief, share, table, empty
+
+    def tables(self) -> tuple[Array, Array]:
+        """P(symbol | truth, spread), symbol × spread × point, and P(symbol | ∅)."""
+        through = self.grid.laws() @ self.emission.table[: self.emission.n_options]
+        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
+        return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=np.float32), empty.astype(np.float32)
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        if "moved" not in statistics:
+            return float("nan")
+        return float(statistics["moved"] / max(float(statistics["questions"]), 1.0))
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        if "messages" not in statistics:
+            return {**self.first(shares(statistics)), **parameters}
+        belief = _normalised(statistics["messages"] + parameters["log_spreads"])
+        spreads = self.spread_weight * self._spread_prior() + belief.sum(axis=0)
+        log_spreads = np.log(spreads / spreads.sum())
+        return {
+            "belief": statistics["messages"] + log_spreads,
+            "share": parameters["share"],
+            "log_spreads": log_spreads,
+            "prior": self._truths(statistics["points"]),
+        }
+
+    def _truths(self, points: Array) -> Array:
+        """The law of the truths from how often each point was one; `truth_weight` pseudo-questions lie all over."""
+        grid, weight = self.grid, self.truth_weight
+        total = points.sum() + weight
+        mean = (weight * grid.middle + points @ grid.points) / total
+        variance = (weight * grid.range**2 / 12 + points @ (grid.points - mean) ** 2) / total
+        smooth = (points[: len(grid.grid)].sum() + _ANYWHERE) / (points.sum() + _ANYWHERE + _ON_LEVELS)
+        return prior_of(grid, float(mean), float(max(variance, grid.step**2)), float(smooth))
+
+    def _spread_prior(self) -> Array:
+        weights: Array = np.append(np.ones(len(self.grid.spreads)), _AT_RANDOM)
+        weights /= weights.sum()
+        return weights
+
+    def first(self, share: Array) -> dict[str, Array]:
+        """Before anything is known."""
+        log_spreads = np.log(self._spread_prior())
+        nothing = np.zeros(len(self.grid.points))
+        return {
+            "belief": np.tile(log_spreads, (self.context.n_workers, 1)),
+            "share": share,
+            "log_spreads": log_spreads,
+            "prior": self._truths(nothing),
+        }
+
+    def project(self, parameters: Parameters) -> Parameters:
+        return parameters
+
+    def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
+        logs = np.zeros((block.n_questions, len(self.grid.points)))
+        if "share" not in parameters:
+            parameters = self.first(np.ones(self.context.n_workers))
+        message_kernels().scale_logs(*self._inputs(parameters, state), logs)
+        logs += np.log(np.maximum(parameters["prior"], 1e-300))
+        value, low, high = quantiles(self.grid, logs, _LEVELS)
+        known = state.answered
+        ends = self.grid.numbers.min(), self.grid.numbers.max()
+        return {
+            "value": np.where(known, value, np.nan),
+            "confidence": np.where(known, LEVEL, 0.0),
+            "low": np.where(known, low, ends[0]),
+            "high": np.where(known, high, ends[1]),
+        }
+
+
+def _normalised(logs: Array) -> Array:
+    weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelEM(IterativeMethod):
+    """Numeric truths through the channel; `spread_weight` pseudo-workers, `truth_weight` pseudo-questions.
+
+    >>> from crowdveil import Answers, Reports
+    >>> crowd = [("ada", "1352"), ("bob", "1452"), ("cy", "5115")]
+    >>> rows = [(worker, f"q{n}", level) for worker, levels in crowd for n, level in enumerate(levels)]
+    >>> estimate = ChannelEM().fit(Reports.unprotected(Answers.from_rows(rows, Scale(1, 5))))
+    >>> bool(estimate.value[0] < 2), bool(estimate.value[2] > 4)
+    (True, True)
+    """
+
+    name: ClassVar[str] = "channel-em"
+    summary: ClassVar[str] = "numbers on a scale, the workers' spreads and the channels taken into account"
+    numeric: ClassVar[bool] = True
+
+    max_iter: int = 100
+    tol: float = 3e-3
+    spread_weight: float = 5.0
+    truth_weight: float = 2.0
+
+    def model(self, context: Context) -> ChannelEMModel:
+        emission = emission_of(table_channels(context.channels), context.domain.size)
+        return ChannelEMModel(
+            context=context,
+            emission=emission,
+            grid=truth_grid(context.domain),
+            spread_weight=self.spread_weight,
+            truth_weight=self.truth_weight,
+        )
+
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        model = self.model(context_of(reports, _start(reports, start)))
+        done, columns = fit_model(self, model, reports)
+        parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
+        skills = _skills(reports, parameters["belief"], model.grid)
+        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
+        return _with_floor(estimate, reports, model, parameters)
+
+
+def _skills(reports: Reports, log_belief: Array, grid: TruthGrid) -> Skills:
+    """Posterior mean and interval of each worker's σ; answering at random counts as the whole range."""
+    belief = _normalised(log_belief)
+    spreads = np.append(grid.spreads, grid.range)
+    below = np.cumsum(belief, axis=1)
+    low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _LEVELS[1:])
+    return Skills(reports.workers, belief @ spreads, low, high, "the standard deviation of a worker's errors")
+
+
+def _with_floor(estimate: Estimate, reports: Reports, model: ChannelEMModel, parameters: Parameters) -> Estimate:
+    """The estimate with the floor of its reports; the prior, labelled as such, where they cannot tell more."""
+    if not isinstance(reports.domain, Scale) or not len(reports):
+        return estimate
+    prior, points = parameters["prior"], model.grid.points
+    centre = float(prior @ points)
+    floor = _floor(reports, model, parameters, centre, float(np.sqrt(prior @ (points - centre) ** 2)))
+    if floor.informative:
+        return replace(estimate, floor=floor)
+    logs = np.log(np.maximum(prior, 1e-300))[None]
+    value, low, high = (float(each[0]) for each in quantiles(model.grid, logs, _LEVELS))
+    known = estimate.answered
+    return replace(
+        estimate,
+        value=np.where(known, value, np.nan),
+        low=np.where(known, low, estimate.low),
+        high=np.where(known, high, estimate.high),
+        floor=floor,
+        warnings=(*estimate.warnings, floor.sentence),
+    )
+
+
+def _floor(reports: Reports, model: ChannelEMModel, parameters: Parameters, centre: float, spread: float) -> Floor:
+    assert isinstance(reports.domain, Scale)
+    channels = table_channels(reports.channels)
+    n_answered = max(len(np.unique(reports.question)), 1)
+    return scale_floor(
+        channels,
+        np.bincount(reports.channel, minlength=len(channels)) / n_answered,
+        reports.domain,
+        sigmas=model.grid.spreads,
+        weights=np.exp(parameters["log_spreads"])[:-1],
+        share=float(parameters["share"].mean()),
+        centre=centre,
+        spread=spread,
+    )
+
+
+def _start(reports: Reports, start: Estimate | None) -> Parameters:
+    """An earlier estimate's beliefs; a worker it did not know begins as any other."""
+    if start is None or not {"belief", "log_spreads", "prior"} <= set(start.parameters):
+        return {}
+    belief = carried_over(start, "belief", reports, start.parameters["log_spreads"])
+    if belief is None or len(start.parameters["prior"]) != len(truth_grid(reports.domain).points):
+        return {}
+    return {"belief": belief, "log_spreads": start.parameters["log_spreads"], "prior": start.parameters["prior"]}

@@ -1,0 +1,83 @@
+"""The information floor: the figures of the design, and bounds that actual channels cannot pass."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from crowdveil import Choices, Scale
+from crowdveil.bounds.floor import (
+    answer_law,
+    channel_information,
+    choice_floor,
+    least_error,
+    smallest_deviation,
+    staircase_information,
+    with_empty,
+)
+from crowdveil.channel import identity
+from crowdveil.mechanisms import mechanism
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "epsilon", "expected"),
+    [((1, 5), 0.1, 7.8), ((1, 5), 1, 0.72), ((1, 5), 3, 0.19), ((1,), 0.1, 5.6), ((1,), 1, 0.52), ((1,), 3, 0.14)],
+)
+def test_the_floor_of_the_papers_synthetic_crowd(sigmas: tuple[float, ...], epsilon: float, expected: float) -> None:
+    found = smallest_deviation(Scale(0, 9), epsilon, n_workers=2000, sigmas=sigmas, share=0.1)
+    assert found == pytest.approx(expected, rel=0.03)
+
+
+def test_the_slope_of_an_answer_law_is_its_derivative() -> None:
+    scale = Scale(0, 4)
+    p, slope = answer_law(1.3, 0.8, scale)
+    ahead, behind = answer_law(1.3 + 1e-5, 0.8, scale)[0], answer_law(1.3 - 1e-5, 0.8, scale)[0]
+    np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, atol=1e-6)
+    assert p.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("truth", [0.1, 2.2])
+def test_runs_of_symbols_are_as_good_as_all_sets(epsilon: float, truth: float) -> None:
+    p, slope = with_empty(answer_law(truth, 0.9, Scale(0, 4)), 0.3)
+    sets = np.array(list(itertools.product([0.0, 1.0], repeat=len(p)))[1:-1])
+    gain = math.expm1(epsilon)
+    value = (gain * sets @ slope) ** 2 / (1 + gain * sets @ p)
+    best = -linprog(-value, A_eq=(1 + gain * sets).T, b_eq=np.ones(len(p))).fun
+    assert staircase_information(p, slope, epsilon) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "subset-selection", "discrete-laplace"])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_no_mechanism_passes_the_floor(name: str, epsilon: float) -> None:
+    scale = Scale(0, 5)
+    chosen = mechanism(name, epsilon=epsilon, protect_participation=True)
+    law = with_empty(answer_law(2.4, 1.0, scale), 0.2)
+    found = channel_information(chosen.channel(scale), *law)  # type: ignore[attr-defined]
+    assert 0 < found <= staircase_information(*law, epsilon) * (1 + 1e-9)
+
+
+def test_without_privacy_the_channel_passes_everything_on() -> None:
+    scale = Scale(0, 5)
+    p, slope = answer_law(2.4, 1.0, scale)
+    assert channel_information(identity(scale), p, slope) == pytest.approx((slope**2 / p).sum())
+
+
+def test_fano_is_exact_at_both_ends() -> None:
+    even = np.full(4, 0.25)
+    assert least_error(even, 0.0) == pytest.approx(0.75, abs=1e-6)
+    assert least_error(even, math.log(4)) == 0.0
+
+
+def test_one_private_report_cannot_beat_the_best_guess_by_more_than_fano_allows() -> None:
+    domain, epsilon = Choices(("no", "yes")), 1.0
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)  # type: ignore[attr-defined]
+    floor = choice_floor((channel,), np.zeros(10, dtype=np.int16), 10, np.array([0.5, 0.5]))
+    # The best guess from one report is that report, wrong with probability 1 / (1 + e^ε).
+    assert floor.smallest_error <= 1 / (1 + math.exp(epsilon)) + 1e-9
+    assert floor.informative
+    assert floor.prior_error == 0.5

@@ -1,0 +1,200 @@
+"""Channel-aware methods: kernels against their plain twins, mixed channels, hidden participation, gold, warm starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil.entropy import entropy_from
+from crowdveil.inference import (
+    Auto,
+    ChannelBP,
+    ChannelEM,
+    Frequency,
+    Method,
+    PopulationMean,
+    channel_kernels,
+    channel_layout,
+    channel_plain,
+)
+from crowdveil.inference.frequency import project
+from crowdveil.inference.worker_types import worker_types
+from crowdveil.mechanisms import mechanism
+from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
+
+
+def choices(seed: int = 1, n_options: int = 3, **changes: object) -> Crowd:
+    domain = Choices(tuple("abcdefgh"[:n_options]))
+    recipe = ChoiceCrowd(n_workers=40, n_questions=60, domain=domain, ability=(0.4, 0.95), share=0.5)
+    return replace(recipe, **changes).draw(seed)  # type: ignore[arg-type]
+
+
+def ratings(seed: int = 1, **changes: object) -> Crowd:
+    recipe = ScaleCrowd(n_workers=60, n_questions=40, domain=Scale(0, 6), sigmas=(0.7, 2.0), share=0.4, truth="uniform")
+    return replace(recipe, **changes).draw(seed)  # type: ignore[arg-type]
+
+
+def randomised(crowd: Crowd, epsilon: float, *, hidden: bool = False, name: str = "randomized-response") -> Reports:
+    chosen = mechanism(name, epsilon=epsilon, protect_participation=hidden)
+    return chosen.randomize(crowd.answers, entropy_from(7))
+
+
+def mixed(crowd: Crowd, *epsilons: float) -> Reports:
+    """Each worker's reports through one of several channels, hidden participation among them."""
+    tables = [randomised(crowd, epsilon, hidden=index == 1) for index, epsilon in enumerate(epsilons)]
+    kept = [table.rows(np.flatnonzero(table.worker % len(tables) == index)) for index, table in enumerate(tables)]
+    return Reports(
+        *(np.concatenate([getattr(table, name) for table in kept]) for name in ("worker", "question", "report")),
+        np.repeat(np.arange(len(kept), dtype=np.int16), [len(table) for table in kept]),
+        crowd.answers.workers,
+        crowd.answers.questions,
+        tuple(table.channels[0] for table in tables),
+        crowd.answers.domain,
+    )
+
+
+@pytest.mark.parametrize("method", [ChannelBP(max_iter=6), ChannelEM(max_iter=6)], ids=lambda method: method.name)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_compiled_and_plain_sweeps_agree(method: Method, hidden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = choices() if isinstance(method, ChannelBP) else ratings()
+    reports = randomised(crowd, 2.0, hidden=hidden)
+    found = []
+    for kernels in (channel_kernels, channel_plain):
+        monkeypatch.setattr(channel_layout, "message_kernels", lambda kernels=kernels: kernels)
+        for module in ("channel_bp", "channel_em"):
+            monkeypatch.setattr(f"crowdveil.inference.{module}.message_kernels", lambda kernels=kernels: kernels)
+        found.append(method.fit(reports))
+    np.testing.assert_allclose(found[0].trace, found[1].trace, rtol=1e-2, atol=1e-5)
+    np.testing.assert_allclose(found[0].value, found[1].value, atol=1e-3)
+    np.testing.assert_allclose(found[0].skills.skill, found[1].skills.skill, atol=1e-3)  # type: ignore[union-attr]
+
+
+def test_worker_types_are_laws_of_answers() -> None:
+    for n_options in (1, 2, 3, 5, 30):
+        types = worker_types(n_options)
+        confusion = (
+            types.ability[:, None, None] * np.eye(n_options)
+            + (1 - types.ability)[:, None, None] * (types.leaning[:, None, :])
+        )
+        assert (confusion >= 0).all()
+        np.testing.assert_allclose(confusion.sum(axis=2), 1)
+        assert types.share.sum() == pytest.approx(1)
+
+
+def test_workers_with_different_epsilon_and_mechanisms_mix() -> None:
+    crowd = choices(n_options=2, n_workers=90)
+    estimate = ChannelBP().fit(mixed(crowd, 3.0, 2.0, 1.0))
+    assert (estimate.value == crowd.truth).mean() > 0.85
+    numbers = ratings(n_workers=300)
+    found = ChannelEM().fit(mixed(numbers, 4.0, 3.0, 2.0))
+    assert np.abs(found.value - numbers.truth).mean() < 0.6
+
+
+@pytest.mark.parametrize("name", ["discrete-laplace", "optimal-scale", "subset-selection", "discrete-gaussian"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_any_channel_with_a_table_will_do(name: str, hidden: bool) -> None:
+    crowd = ratings(n_workers=200, share=0.8)
+    estimate = ChannelEM().fit(randomised(crowd, 3.0, hidden=hidden, name=name))
+    constant = np.abs(crowd.truth - np.median(crowd.truth)).mean()
+    assert np.abs(estimate.value - crowd.truth).mean() < 0.6 * constant
+
+
+def test_subsets_are_read_as_options_too() -> None:
+    crowd = choices(n_options=5, n_workers=150, share=0.8)
+    estimate = ChannelBP().fit(randomised(crowd, 1.5, name="subset-selection"))
+    assert (estimate.value == crowd.truth).mean() > 0.85
+
+
+def test_gold_questions_stay_what_they_are_known_to_be() -> None:
+    crowd = choices()
+    wrong = {str(question): "a" for question in crowd.answers.questions[:5]}
+    estimate = ChannelBP(gold=wrong).fit(randomised(crowd, 1.0))
+    assert (estimate.value[:5] == 0).all()
+
+
+@pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)
+def test_a_warm_start_arrives_at_the_cold_result_sooner(method: Method) -> None:
+    crowd = choices() if isinstance(method, ChannelBP) else ratings()
+    reports = randomised(crowd, 3.0)
+    part = reports.rows(np.flatnonzero(reports.worker < 36))
+    cold, warm = method.fit(reports), method.fit(reports, method.fit(part))
+    assert warm.iterations <= cold.iterations
+    np.testing.assert_allclose(warm.value, cold.value, atol=0.02)
+
+
+@pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)
+def test_reports_that_cannot_tell_give_the_prior_and_say_so(method: Method) -> None:
+    crowd = choices() if isinstance(method, ChannelBP) else ratings()
+    estimate = method.fit(randomised(crowd, 0.01))
+    assert estimate.floor is not None
+    assert not estimate.floor.informative
+    assert estimate.floor.sentence in estimate.warnings
+    assert len(set(estimate.value.tolist())) == 1
+    clear = method.fit(randomised(crowd, 4.0))
+    assert clear.floor is not None
+    assert clear.floor.informative
+    assert clear.floor.smallest_error < clear.floor.prior_error
+
+
+def test_shares_projected_on_the_simplex_are_the_nearest_shares() -> None:
+    rng = np.random.default_rng(3)
+    raw = rng.normal(0.3, 0.5, size=(200, 4))
+    found = project(raw)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert (found >= 0).all()
+    others = rng.dirichlet(np.ones(4), size=500)
+    nearest = ((raw[:, None] - others) ** 2).sum(axis=2).min(axis=1)
+    assert (((raw - found) ** 2).sum(axis=1) <= nearest + 1e-12).all()
+
+
+def test_frequency_is_exact_without_privacy() -> None:
+    crowd = choices()
+    counts = np.zeros((60, 3))
+    np.add.at(counts, (crowd.answers.question, crowd.answers.answer), 1)
+    estimate = Frequency().fit(Reports.unprotected(crowd.answers))
+    np.testing.assert_allclose(estimate.posterior, counts / counts.sum(axis=1, keepdims=True))
+
+
+def by_level(shift: float, seed: int) -> Reports:
+    """400 workers at two levels of privacy; those who choose more think differently by `shift`."""
+    rng = np.random.default_rng(seed)
+    opinion = np.clip(np.rint(rng.normal(3, 1, (400, 20)) + shift * (np.arange(400)[:, None] % 2)), 1, 5)
+    rows = [(w, q, int(opinion[w, q])) for w in range(400) for q in range(20)]
+    answers = Answers.from_rows(rows, Scale(1, 5))
+    tables = [
+        mechanism("randomized-response", epsilon=epsilon).randomize(answers, entropy_from(seed)) for epsilon in (4, 1)
+    ]
+    kept = [table.rows(np.flatnonzero(table.worker % 2 == level)) for level, table in enumerate(tables)]
+    return Reports(
+        *(np.concatenate([getattr(table, name) for table in kept]) for name in ("worker", "question", "report")),
+        np.repeat(np.arange(2, dtype=np.int16), [len(table) for table in kept]),
+        answers.workers,
+        answers.questions,
+        tuple(table.channels[0] for table in tables),
+        answers.domain,
+    )
+
+
+def test_levels_that_think_alike_are_weighted_by_their_noise() -> None:
+    chosen = [PopulationMean().fit(by_level(0.0, seed)).provenance["weighting"] for seed in range(20)]
+    assert chosen.count("inverse-variance") >= 16
+
+
+def test_levels_that_think_differently_count_by_their_workers_and_it_is_said() -> None:
+    estimate = PopulationMean().fit(by_level(0.6, 1))
+    assert estimate.provenance["weighting"] == "stratified"
+    assert "do not think alike" in estimate.warnings[0]
+
+
+def test_auto_says_what_it_chose_and_why() -> None:
+    crowd, numbers = choices(), ratings()
+    private, scale = Auto().fit(randomised(crowd, 2.0)), Auto().fit(randomised(numbers, 2.0))
+    assert (private.method, scale.method) == ("channel-bp", "channel-em")
+    assert Auto().fit(Reports.unprotected(choices(n_questions=200).answers)).method == "dawid-skene"
+    noisy = mechanism("gaussian", sigma=2.0).randomize(numbers.answers, entropy_from(1))
+    assert Auto().fit(noisy).method == "weighted-mean"
+    assert private.warnings[0].startswith("auto chose channel-bp: ")
+    assert private.provenance["chosen_by"] == "auto"
