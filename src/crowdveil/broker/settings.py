@@ -46,6 +46,19 @@ APPEND_SLASH = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [Path(__file__).parent / "locale"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [Path(__file__).parent / "console" / "templates"],
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
+CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_COOKIE_PATH = "/console/"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "crowdveil.broker.console.door.forged"
 
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]

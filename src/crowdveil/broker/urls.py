@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import include, path
 
 from crowdveil.broker.api.app import api
 from crowdveil.broker.operations import health, metrics
@@ -12,7 +13,16 @@ handler404 = "crowdveil.broker.api.problems.not_found"
 handler500 = "crowdveil.broker.api.problems.failed"
 handler400 = "crowdveil.broker.api.problems.bad_request"
 
+
+def _front_door(request: HttpRequest) -> HttpResponse:
+    """Most who come are workers."""
+    return HttpResponseRedirect("/app/")
+
+
 urlpatterns = [
+    path("", _front_door),
+    path("console/", include("crowdveil.broker.console.urls")),
+    path("console", lambda request: HttpResponseRedirect("/console/")),
     path("api/v1/", api.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),

@@ -1,0 +1,90 @@
+"""Who may see a page: the session token of the API in a cookie, forms with a CSRF token, and pages that say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import translation
+from django.views.decorators.csrf import csrf_protect
+
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.identity.tokens import bearer_of
+from crowdveil.broker.refusal import Refusal
+from crowdveil.errors import InputError
+
+COOKIE = "crowdveil_session"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+View = Callable[..., Any]
+
+
+def page(*roles: str) -> Callable[[View], View]:
+    """A page of the console; with roles, only for those who are signed in as one of them."""
+
+    def decorate(view: View) -> View:
+        @csrf_protect
+        @wraps(view)
+        def guarded(request: HttpRequest, **arguments: Any) -> HttpResponse:
+            with translation.override(translation.get_language_from_request(request)):
+                return _with_headers(_answer(view, request, roles, arguments))
+
+        return guarded
+
+    return decorate
+
+
+def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments: dict[str, Any]) -> HttpResponse:
+    request.account, request.scope = account_of(request)  # type: ignore[attr-defined]
+    if roles and request.account is None:  # type: ignore[attr-defined]
+        return HttpResponseRedirect("/console/sign-in")
+    if roles and request.scope not in roles:  # type: ignore[attr-defined]
+        return refused(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
+    try:
+        return view(request, **arguments)
+    except Refusal as refusal:
+        return refused(request, refusal)
+    except InputError as error:
+        return refused(request, Refusal("invalid", str(error)))
+
+
+def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """The refusal as a page, with the same sentence the API would give."""
+    return render(request, "console/refused.html", {"refusal": refusal}, status=refusal.status)
+
+
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form that did not come from a page of ours, or came too late."""
+    request.account, request.scope = None, ""  # type: ignore[attr-defined]
+    refusal = Refusal("forbidden", "this form has expired or came from elsewhere; open the page again")
+    return _with_headers(refused(request, refusal))
+
+
+def account_of(request: HttpRequest) -> tuple[Account | None, str]:
+    """Whose session the cookie carries, and what it is good for."""
+    text = request.COOKIES.get(COOKIE, "")
+    bearer = bearer_of(text) if 0 < len(text) < 200 else None
+    if bearer is None or bearer.scope not in ("requester", "operator", "enrol"):
+        return None, ""
+    return Account.objects.filter(id=bearer.account).first(), bearer.scope
+
+
+def let_in(request: HttpRequest, token: str, to: str) -> HttpResponse:
+    """Keep the session in a cookie that scripts cannot read and other sites cannot send."""
+    response = HttpResponseRedirect(to)
+    response.set_cookie(COOKIE, token, httponly=True, samesite="Strict", secure=request.is_secure(), path="/console/")
+    return response
+
+
+def _with_headers(response: HttpResponse) -> HttpResponse:
+    response.headers.setdefault("Content-Security-Policy", _POLICY)
+    # Forms need their own origin to be told to this server, and to nobody else.
+    response.headers["Referrer-Policy"] = "same-origin"
+    response.headers["Content-Language"] = translation.get_language() or "en"
+    response.headers["Vary"] = "Accept-Language, Cookie"
+    return response

@@ -1,0 +1,74 @@
+"""Signing in, enrolling an authenticator, one-time links, signing out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from crowdveil.broker import clock
+from crowdveil.broker.console.door import COOKIE, let_in, page
+from crowdveil.broker.identity.links import redeem
+from crowdveil.broker.identity.models import Token
+from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
+from crowdveil.broker.identity.tokens import digest, issue
+from crowdveil.broker.operations.limits import limit
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.writing import write
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page()
+def sign_in_page(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "console/sign_in.html")
+    limit(f"sign-in {request.META.get('REMOTE_ADDR', '')}", settings.SIGN_UP_LIMIT)
+    given = request.POST
+    try:
+        session = sign_in(given.get("name", ""), given.get("password", ""), given.get("code") or None)
+    except Refusal as refusal:
+        return render(request, "console/sign_in.html", {"problem": refusal.detail}, status=refusal.status)
+    return let_in(request, session.token, "/console/enrol" if session.enrol else "/console/")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page("enrol")
+def enrol_page(request: HttpRequest) -> HttpResponse:
+    """First a lasting password, then the authenticator's first code."""
+    account: Any = request.account  # type: ignore[attr-defined]
+    shown: dict[str, Any] = {}
+    try:
+        if "password" in request.POST:
+            shown["secret"] = enrol(account, request.POST["password"])
+        elif "code" in request.POST:
+            confirm(account, request.POST["code"])
+            done = render(request, "console/sign_in.html", {"good": _("Your authenticator works. Sign in with it.")})
+            done.delete_cookie(COOKIE, path="/console/")
+            return done
+    except Refusal as refusal:
+        shown |= {"problem": refusal.detail, "secret": account.totp_secret if "code" in request.POST else None}
+    return render(request, "console/enrol.html", shown, status=422 if "problem" in shown else 200)
+
+
+@page()
+def enter(request: HttpRequest, link: str) -> HttpResponse:
+    """A one-time link: of two who follow it, one gets in."""
+    account = redeem(link) if len(link) < 200 else None
+    if account is None:
+        raise Refusal("not-found", "this link was used already or has expired; ask for a new one")
+    with write():
+        text, _token = issue(account, scope=account.role, expires=clock.after(hours=12), label="console")
+    return let_in(request, text, "/console/")
+
+
+@require_POST
+@page()
+def sign_out(request: HttpRequest) -> HttpResponse:
+    Token.objects.filter(digest=digest(request.COOKIES.get(COOKIE, ""))).delete()
+    response = HttpResponseRedirect("/console/sign-in")
+    response.delete_cookie(COOKIE, path="/console/")
+    return response

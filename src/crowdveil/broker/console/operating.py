@@ -1,0 +1,79 @@
+"""The operator's pages: accounts, warnings, checks, the audit log and payouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_POST
+
+from crowdveil.broker.api.operator import download_payout, list_warnings
+from crowdveil.broker.audit import chain
+from crowdveil.broker.audit.models import Act
+from crowdveil.broker.console.door import page
+from crowdveil.broker.identity.accounts import invite, set_disabled
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.ledger.check import problems
+from crowdveil.broker.payments.models import PayoutBatch
+from crowdveil.broker.payments.payouts import pay_out
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies.models import Study
+
+
+@require_GET
+@page("operator")
+def overview(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/operator.html", _overview(request))
+
+
+def _overview(request: HttpRequest) -> dict[str, Any]:
+    acts = list(Act.objects.order_by("-index")[:50])
+    return {
+        "accounts": Account.objects.exclude(role="worker").order_by("name"),
+        "n_workers": Account.objects.filter(role="worker").count(),
+        "studies": Study.objects.select_related("owner").exclude(state="draft").order_by("-id")[:100],
+        "warnings": list_warnings(request)["items"],
+        "ledger_problems": problems(),
+        "acts": [chain.spelled(act) for act in acts],
+        "broken_at": chain.first_broken(),
+        "payouts": PayoutBatch.objects.order_by("-day")[:20],
+    }
+
+
+@require_POST
+@page("operator")
+def invite_somebody(request: HttpRequest) -> HttpResponse:
+    """The one-time password is shown once, on this page."""
+    by = request.account.id  # type: ignore[attr-defined]
+    role = request.POST.get("role", "requester")
+    if role not in ("requester", "operator"):
+        raise Refusal("invalid", "a role is requester or operator")
+    account, password = invite(request.POST.get("name", "").strip(), role, by=by)
+    return render(request, "console/operator.html", _overview(request) | {"invited": account, "password": password})
+
+
+@require_POST
+@page("operator")
+def change_account(request: HttpRequest, account: str) -> HttpResponse:
+    by = request.account.id  # type: ignore[attr-defined]
+    found = Account.objects.filter(id=account).exclude(role="worker").first()
+    if found is None or found.id == by:
+        raise Refusal("wrong-state", "this account cannot be changed here")
+    set_disabled(found, disabled=not found.disabled, by=by)
+    return HttpResponseRedirect("/console/operator")
+
+
+@require_POST
+@page("operator")
+def make_payout(request: HttpRequest) -> HttpResponse:
+    pay_out(request.account.id)  # type: ignore[attr-defined]
+    return HttpResponseRedirect("/console/operator")
+
+
+@require_GET
+@page("operator")
+def payout_file(request: HttpRequest, batch: str) -> HttpResponse:
+    response = download_payout(request, batch)
+    response["Content-Disposition"] = f'attachment; filename="payout-{batch}.csv"'
+    return response

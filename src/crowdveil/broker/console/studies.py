@@ -1,0 +1,123 @@
+"""A requester's studies: list, build, follow, open and close."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from crowdveil.broker.console import forms
+from crowdveil.broker.console.door import page
+from crowdveil.broker.console.words import epsilon_words
+from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies import lifecycle
+from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.views import own_study, progress, view
+
+_ACTIONS = {
+    "pilot": lifecycle.start_pilot,
+    "open": lifecycle.start,
+    "close": lifecycle.close,
+    "publish": lifecycle.publish,
+    "copy": lifecycle.copy,
+}
+
+
+@require_GET
+@page("requester", "operator")
+def home(request: HttpRequest) -> HttpResponse:
+    """Everything of mine; operators have a page of their own."""
+    if request.scope == "operator":  # type: ignore[attr-defined]
+        return HttpResponseRedirect("/console/operator")
+    account = request.account  # type: ignore[attr-defined]
+    studies = Study.objects.filter(owner=account).select_related("owner").order_by("-id")
+    rows = [{"id": study.id, "title": json.loads(study.draft)["title"], **progress(study)} for study in studies]
+    return render(request, "console/home.html", {"studies": rows})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page("requester")
+def edit(request: HttpRequest, study: str = "") -> HttpResponse:
+    """Build a study; adding and removing questions works without scripts."""
+    found = own_study(request.account.id, study) if study else None  # type: ignore[attr-defined]
+    if request.method != "POST":
+        form = forms.from_draft(json.loads(found.draft)) if found else forms.blank()
+        return _editor(request, form, found)
+    form = forms.posted(request.POST)
+    if _changed_questions(request, form):
+        return _editor(request, form, found)
+    try:
+        draft = forms.to_draft(form)
+        saved = lifecycle.revise(found, draft) if found else lifecycle.create(request.account, draft)  # type: ignore[attr-defined]
+    except Refusal as refusal:
+        return _editor(request, form, found, refusal)
+    return HttpResponseRedirect(f"/console/studies/{saved.id}")
+
+
+def _changed_questions(request: HttpRequest, form: dict[str, Any]) -> bool:
+    """A button that adds or removes a question was pressed."""
+    kind, gone = request.POST.get("add"), request.POST.get("remove", "")
+    if kind in forms.KINDS and len(form["questions"]) < forms.MAX_QUESTIONS:
+        used = {question["id"] for question in form["questions"]}
+        number = next(n for n in range(1, 1000) if f"q{n}" not in used)
+        form["questions"].append(forms.new_question(kind, number))
+    elif gone.isdigit() and int(gone) < len(form["questions"]):
+        del form["questions"][int(gone)]
+    else:
+        return False
+    return True
+
+
+def _editor(
+    request: HttpRequest, form: dict[str, Any], found: Study | None, refusal: Refusal | None = None
+) -> HttpResponse:
+    shown = {"form": form, "study": found, "kinds": forms.KINDS, "problem": refusal.detail if refusal else ""}
+    return render(request, "console/edit.html", shown, status=refusal.status if refusal else 200)
+
+
+@require_GET
+@page("requester")
+def follow(request: HttpRequest, study: str) -> HttpResponse:
+    """One study: state, places, money, what each level promises, and what can be done next."""
+    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    shown = view(found)
+    return render(request, "console/study.html", {"study": shown, "progress": progress(found)})
+
+
+@require_GET
+@page("requester")
+def live(request: HttpRequest, study: str) -> HttpResponse:
+    """Places and money alone, for the page that asks again every few seconds."""
+    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    return render(request, "console/progress.html", {"study": {"id": found.id}, "progress": progress(found)})
+
+
+@require_POST
+@page("requester")
+def act(request: HttpRequest, study: str, action: str) -> HttpResponse:
+    """Move a study on."""
+    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    if action == "discard":
+        lifecycle.discard(found)
+        return HttpResponseRedirect("/console/")
+    if action not in _ACTIONS:
+        raise Refusal("not-found", "there is nothing at this address")
+    moved = _ACTIONS[action](found)
+    return HttpResponseRedirect(f"/console/studies/{moved.id}")
+
+
+@require_GET
+@page("requester")
+def epsilon_in_words(request: HttpRequest) -> HttpResponse:
+    """What a slider's ε means, for the editor."""
+    text = next((value for name, value in request.GET.items() if name.endswith("epsilon")), "")
+    try:
+        epsilon = float(str(text))
+    except ValueError:
+        epsilon = 0.0
+    if not 0 < epsilon <= 20:
+        raise Refusal("invalid", "ε must be above 0 and at most 20")
+    return HttpResponse(epsilon_words(epsilon))
