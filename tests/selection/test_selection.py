@@ -214,7 +214,7 @@ def test_history_of_choices_counts_every_option() -> None:
     n_workers, n_questions = 60, 20
     worker, question = (grid.ravel() for grid in np.mgrid[:n_workers, :n_questions])
     reports = Reports(
-        worker, question, rng.integers(0, 3, len(worker)), np.zeros(len(worker)),
+        worker, question, rng.integers(0, 3, len(worker)), np.zeros(len(worker), dtype=np.int16),
         np.arange(n_workers), np.arange(n_questions), (channel,), domain,
     )  # fmt: skip
     candidates = Candidates(np.arange(n_workers), ["low"] * n_workers, *(np.ones(n_workers) for _ in range(3)))

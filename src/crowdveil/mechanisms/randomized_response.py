@@ -12,6 +12,7 @@ from crowdveil.forms import Rotate
 from crowdveil.mechanisms.base import EpsilonMechanism
 
 _SMALLEST_LIE = 2**10
+_MOST_SYMBOLS = 2**10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ def rotation(n_symbols: int, epsilon: float) -> tuple[int, Rotate]:
     """
     for bits in (32, 64):
         lie = int(2**bits / (exp_down(epsilon) + n_symbols - 1)) + 1
-        if lie >= _SMALLEST_LIE:
+        # Rounding each lie up takes up to k − 1 from what is kept: with many symbols 32 bits would waste privacy.
+        if lie >= _SMALLEST_LIE and n_symbols <= _MOST_SYMBOLS:
             break
     if n_symbols == 1:
         return 32, Rotate(2**32, 0)
