@@ -7,6 +7,7 @@ from crowdveil.broker.identity.models import Account
 from crowdveil.broker.studies import lifecycle
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.views import progress
 
 _NAME = "Demo requester"
 _DRAFT = {
@@ -48,13 +49,13 @@ _DRAFT = {
 }
 
 
-def demo_study() -> tuple[str, bool]:
-    """The id of the open demo study, and whether it is new."""
+def demo_study() -> tuple[str, int]:
+    """The id of the open demo study, and how many have answered it already."""
     owner, _ = Account.objects.get_or_create(name=_NAME, defaults={"role": "requester"})
     study = Study.objects.filter(owner=owner, state="open").order_by("id").first()
-    if study is not None:
-        return study.id, False
-    return lifecycle.start(lifecycle.create(owner, Draft.model_validate(_DRAFT))).id, True
+    if study is None:
+        study = lifecycle.start(lifecycle.create(owner, Draft.model_validate(_DRAFT)))
+    return study.id, int(progress(study)["taken"])
 
 
 def demo_link() -> str:

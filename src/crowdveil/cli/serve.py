@@ -27,6 +27,10 @@ def command(
     data_dir: Annotated[Path, typer.Option(help="Where the database and the keys are kept.")] = Path("crowdveil-data"),
     processes: Annotated[int, typer.Option(min=1, max=64, help="More than one needs PostgreSQL.")] = 1,
     demo: Annotated[bool, typer.Option("--demo", help="Add a study that workers of the SDK answer.")] = False,
+    log: Annotated[
+        str,
+        typer.Option(help="Where a line per request goes: a file, or - for stderr. With --demo a file by default."),
+    ] = "",
 ) -> None:
     """Run the broker. The first start creates everything and prints the operator's one-time password.
 
@@ -36,7 +40,12 @@ def command(
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
     from crowdveil.broker.start import Place, migrate
 
+    log = log or (str(data_dir.resolve() / "requests.log") if demo else "-")
+    os.environ["CROWDVEIL_LOG"] = log
     os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
+    if demo:
+        # A whole crowd and its audience come from one address.
+        os.environ.setdefault("CROWDVEIL_SIGN_UP_LIMIT", "0")
     Place(data_dir.resolve(), database).enter()
     migrate()
     address = f"http://{host}:{port}"
@@ -62,10 +71,13 @@ def _start_demo(address: str) -> None:
     """The demo's workers run in a process of their own: what they answer never enters this one."""
     from crowdveil.broker.demo import demo_link, demo_study
 
-    study, new = demo_study()
-    typer.echo(f"the demo study is at   {address}/app/#/studies/{study}")
-    typer.echo(f"its requester signs in {address}/console/enter/{demo_link()}")
-    if new:
-        arguments = [sys.executable, "-m", "crowdveil.client.demo", address, study, str(_DEMO_WORKERS)]
-        crowd = subprocess.Popen(arguments)
+    study, n_answered = demo_study()
+    worker, requester = f"{address}/app/#/studies/{study}", f"{address}/console/enter/{demo_link()}"
+    typer.echo("")
+    typer.echo(f"1. answer as a worker:      {worker}")
+    typer.echo(f"2. look as its requester:   {requester}  (works once)")
+    typer.echo("")
+    if n_answered < _DEMO_WORKERS:
+        missing = str(_DEMO_WORKERS - n_answered)
+        crowd = subprocess.Popen([sys.executable, "-m", "crowdveil.client.demo", address, study, missing])
         atexit.register(crowd.terminate)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
 
-from crowdveil.client.http import Broker
+from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.worker import Worker
 from crowdveil.entropy import SystemEntropy, below, uniforms
 
@@ -33,12 +35,35 @@ _BOXES = ("money", "deadline", "colleagues")
 def answer_as_crowd(address: str, study: str, n_workers: int) -> None:
     """Let `n_workers` new workers answer, one after the other."""
     _wait_for(address)
+    _say(f"{n_workers} workers of the SDK are answering now, each on a device of its own …")
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="crowdveil-demo-") as homes:
         for number in range(n_workers):
-            level = _LEVELS[int(below(SystemEntropy(), 1, len(_LEVELS))[0])]
-            with Worker(Broker(address), Path(homes) / str(number)) as worker:
-                worker.sign_up(default_level=level)
-                worker.answer(study, answers_of_somebody())
+            _patiently(partial(_answer_as_one, address, study, Path(homes) / str(number)))
+    _say(f"{n_workers} workers have answered in {time.monotonic() - begun:.0f} s: reload the requester's results")
+
+
+def _answer_as_one(address: str, study: str, home: Path) -> None:
+    level = _LEVELS[int(below(SystemEntropy(), 1, len(_LEVELS))[0])]
+    with Worker(Broker(address), home) as worker:
+        worker.sign_up(default_level=level)
+        worker.answer(study, answers_of_somebody())
+
+
+def _patiently(act: Callable[[], None]) -> None:
+    """Again after the wait the broker asks for; what was drawn before is sent again, not drawn anew."""
+    while True:
+        try:
+            return act()
+        except ProblemError as problem:
+            if problem.status != 429:
+                raise
+            time.sleep(float(problem.fields.get("retry_after_seconds", 1)))
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
 
 
 def _wait_for(address: str, seconds: float = 60.0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -26,16 +27,26 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
     root = logging.getLogger("crowdveil")
-    root.handlers[:] = [handler]
+    root.handlers[:] = _handlers(os.environ.get("CROWDVEIL_LOG", "-"))
     root.setLevel(logging.INFO)
     root.propagate = False
     # Django would print the addresses that were asked for, ids included.
     django = logging.getLogger("django")
     django.handlers[:] = [logging.NullHandler()]
     django.propagate = False
+
+
+def _handlers(log: str) -> list[logging.Handler]:
+    """Everything to stderr, or everything to a file and to stderr only what somebody must see."""
+    shown = logging.StreamHandler(sys.stderr)
+    handlers: list[logging.Handler] = [shown]
+    if log != "-":
+        shown.setLevel(logging.WARNING)
+        handlers.append(logging.FileHandler(log, encoding="utf-8"))
+    for handler in handlers:
+        handler.setFormatter(JsonLines())
+    return handlers
 
 
 class StructuredLog:
