@@ -2,69 +2,119 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import secrets
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from crowdveil.answers import Answers
 from crowdveil.cli._common import Json, Seed, show
-from crowdveil.domain import Choices
-from crowdveil.entropy import Entropy, entropy_from, uniforms
-from crowdveil.mechanisms import RandomizedResponse
 
-_SHARES = {"never": 0.62, "once": 0.27, "often": 0.11}
+_OPTIONS = ("no", "yes")
+_BAR = 30
 
 
 def command(
-    workers: Annotated[int, typer.Option(help="How many people answer.")] = 5000,
+    workers: Annotated[int, typer.Option(min=10, help="How many people answer.")] = 600,
+    questions: Annotated[int, typer.Option(min=1, help="How many questions they are asked.")] = 60,
     epsilon: Annotated[float, typer.Option(help="The privacy loss of one report.")] = 1.0,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Ask a made-up crowd a sensitive question, see only noise, and learn the shares all the same.
+    """Ask a made-up crowd sensitive questions, see only noise, and learn the truth all the same.
 
-    Example: crowdveil demo --workers 5000 --epsilon 1
+    Example: crowdveil demo --workers 600 --epsilon 1
     """
-    entropy = entropy_from(seed)
-    answers = _crowd(workers, entropy)
-    reports = RandomizedResponse(epsilon=epsilon).randomize(answers, entropy)
-    channel = reports.channels[0]
-    votes = channel.votes[reports.report]  # type: ignore[union-attr]
-    shares, errors = votes.mean(axis=0), 1.96 * votes.std(axis=0) / np.sqrt(len(votes))
-    told = np.bincount(answers.answer, minlength=3) / len(answers)
-    raw = np.bincount(reports.report, minlength=3) / len(reports)
-    rows = [
-        {
-            "option": option,
-            "truth": float(told[code]),
-            "reported": float(raw[code]),
-            "estimate": float(shares[code]),
-            "margin": float(errors[code]),
-        }
-        for code, option in enumerate(answers.domain.symbols)
-    ]
-    changed = float((answers.answer != reports.report).mean())
-    result = {"workers": workers, "guarantee": channel.guarantee.to_json(), "changed": changed, "rows": rows}
-    show(result, as_json=json, human=lambda: _tell(result, str(channel.guarantee)))
+    chosen = secrets.randbits(32) if seed is None else seed
+    result = tell_story(workers, questions, epsilon, chosen)
+    show(result, as_json=json, human=lambda: _print(result))
 
 
-def _crowd(n_workers: int, entropy: Entropy) -> Answers:
-    codes = np.searchsorted(np.cumsum(list(_SHARES.values())), uniforms(entropy, n_workers)).clip(0, 2)
-    options = tuple(_SHARES)
-    return Answers.from_rows(((worker, "q1", options[code]) for worker, code in enumerate(codes)), Choices(options))
+def tell_story(n_workers: int, n_questions: int, epsilon: float, seed: int) -> dict[str, Any]:
+    """Simulate, randomise, infer, account and audit; everything the demonstration says is in here."""
+    from crowdveil.domain import Choices
+    from crowdveil.entropy import entropy_from
+    from crowdveil.mechanisms import RandomizedResponse
+    from crowdveil.reports import Reports
+    from crowdveil.simulate import ChoiceCrowd
+
+    domain = Choices(_OPTIONS)
+    crowd = ChoiceCrowd(
+        n_workers=n_workers, n_questions=n_questions, domain=domain, share=0.2, class_shares=(0.65, 0.35)
+    ).draw(seed=seed)
+    mechanism = RandomizedResponse(epsilon=epsilon)
+    reports = mechanism.randomize(crowd.answers, entropy_from(seed))
+    channel = mechanism.channel(domain)
+    truths = crowd.truths()
+    return {
+        "seed": seed,
+        "workers": n_workers,
+        "questions": n_questions,
+        "n_reports": len(reports),
+        "guarantee": channel.guarantee.to_json(),
+        "sentence": str(channel.guarantee),
+        "changed": float((reports.report != crowd.answers.answer).mean()),
+        "found": _found(reports, Reports.unprotected(crowd.answers), truths),
+        "worker": _account(channel, int((crowd.answers.worker == 0).sum())),
+        "audit": _audit(channel, epsilon, seed),
+    }
 
 
-def _tell(result: dict[str, object], guarantee: str) -> None:
-    typer.echo("Question: have you ever lied about your income to get a loan?")
-    typer.echo(f"{result['workers']} people answer; each device randomises before anything leaves it.")
-    typer.echo(f"Privacy of each report: {guarantee}.")
-    typer.echo(f"{result['changed']:.0%} of the reports differ from the answer behind them.\n")
-    typer.echo(f"{'':8} {'answers':>8} {'reports':>8} {'estimate':>9}   95 % interval")
-    for row in result["rows"]:  # type: ignore[attr-defined]
-        low, high = row["estimate"] - row["margin"], row["estimate"] + row["margin"]
-        bar = "█" * round(40 * max(row["estimate"], 0))
-        typer.echo(
-            f"{row['option']:8} {row['truth']:8.1%} {row['reported']:8.1%} {row['estimate']:9.1%}"
-            f"   {low:5.1%} – {high:5.1%}  {bar}"
-        )
+def _found(reports: Any, answers: Any, truths: dict[str, str]) -> dict[str, float]:
+    """The share of truths found: ours, beside what is trivial and what would need no privacy."""
+    from crowdveil.inference import method
+    from crowdveil.inference.scores import constants, score
+
+    known: Any = truths
+    ours = method("auto").fit(reports)
+    return {
+        f"{ours.method} on the reports": score(ours, known)["accuracy"],
+        "majority of the reports": score(method("majority").fit(reports), known)["accuracy"],
+        "always the commonest answer": constants(ours, known)["best constant"]["accuracy"],
+        "without any privacy": score(method("auto").fit(answers), known)["accuracy"],
+    }
+
+
+def _account(channel: Any, n_answers: int) -> dict[str, Any]:
+    """One worker's ledger: the answers of this study, and then as many more as the budget allows."""
+    from crowdveil.accounting import Budget, Ledger, Spend
+    from crowdveil.errors import BudgetError
+
+    ledger = Ledger(Budget(n_answers * channel.epsilon + 2))
+    ledger.charge("ada", Spend.through(channel, name="this study", count=n_answers), key="this study")
+    after = ledger.loss("ada").epsilon
+    try:
+        ledger.charge("ada", Spend.through(channel, name="a greedy study", count=1000), key="greedy")
+        refusal = ""
+    except BudgetError as error:
+        refusal = str(error)
+    return {"answers": n_answers, "spent": after, "refusal": refusal}
+
+
+def _audit(channel: Any, claimed: float, seed: int) -> dict[str, Any]:
+    """The claim beside the proof from the table."""
+    from crowdveil.audit.conformance import python_conforms, vector_of
+    from crowdveil.audit.exact import exact_audit
+    from crowdveil.entropy import entropy_from
+
+    proof = exact_audit(channel, claimed)
+    sampler = python_conforms(vector_of(channel, entropy_from(seed)))
+    return {"claimed": claimed, "exact": channel.epsilon, "verdict": proof.verdict, "sampler": sampler}
+
+
+def _print(result: dict[str, Any]) -> None:
+    worker, audit = result["worker"], result["audit"]
+    typer.echo(f"1. Ask. {result['workers']} people get {result['questions']} sensitive questions (a made-up crowd).")
+    typer.echo(
+        f"2. Randomise. {result['n_reports']} reports leave their devices, {result['changed']:.0%} of them differ"
+    )
+    typer.echo(f"   from the answer behind them. Each: {result['sentence']}.")
+    typer.echo("3. Infer. Truths found:")
+    for name, share in result["found"].items():
+        typer.echo(f"   {name:<30} {share:6.1%}  {'█' * round(_BAR * share)}")
+    typer.echo(f"4. Account. Ada answered {worker['answers']} questions and has spent ε {worker['spent']:.2f}. Later:")
+    typer.echo(f"   {worker['refusal']}")
+    typer.echo(
+        f"5. Audit. Claimed ε {audit['claimed']:g}, exact ε {audit['exact']:.7f} from the integer table: the claim"
+    )
+    typer.echo(f"   {audit['verdict']}; the sampler on edge-case bytes: {audit['sampler']}.")
+    typer.echo(f"\nAgain with: crowdveil demo --seed {result['seed']}")
