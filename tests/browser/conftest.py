@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from device import studies
 from device.server import FixtureBroker
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ARGUMENTS = [
     "--headless",
@@ -23,10 +23,14 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# The machine may be busy with other tests.
+PATIENCE = 20_000
+expect.set_options(timeout=PATIENCE)
 PHONE = {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running in this thread as long as it lives; other files' tests may want their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     program = os.environ.get("CROWDVEIL_CHROMIUM") or shutil.which("chromium")
     assert program, "the browser tests need Chromium; install the Debian package chromium"
@@ -52,7 +56,7 @@ def device(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
     def made(*, may_fail: bool = False, **options: Any) -> BrowserContext:
         context = browser.new_context(**({"viewport": PHONE, "locale": "en-US"} | options))
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         if not may_fail:
             context.on("weberror", lambda error: troubles.append(str(error.error)))
         context.on("request", lambda request: None if _is_ours(request.url) else troubles.append(request.url))

@@ -55,5 +55,6 @@ def send(page: Page) -> None:
 
 def panels(page: Page, kind: str) -> dict[str, str]:
     """What the panels of one kind (stays, leaves, tells) say, by question."""
+    page.locator(".cell").first.wait_for()
     cells = page.locator(".cell").all()
     return {cell.get_attribute("data-question") or "": cell.locator(f".{kind} p").inner_text() for cell in cells}

@@ -139,6 +139,7 @@ def test_a_second_device_takes_over_the_ledger_and_the_draws(
     drawn = journey.panels(first, "leaves")
     first.get_by_role("link", name="Me", exact=True).click()
     first.get_by_role("button", name="Show the text").click()
+    expect(first.get_by_label("My ledger as text")).not_to_be_empty()
     text = first.get_by_label("My ledger as text").input_value()
     assert "at work" not in text
     journey.start(second, broker.address)
@@ -212,6 +213,18 @@ def test_a_budget_that_is_too_small_is_said_before_answering(page: Page, broker:
     expect(page.get_by_role("button", name="Accept and answer")).to_be_disabled()
     page.locator("input[name=level][value=high]").check()
     expect(page.get_by_role("button", name="Accept and answer")).to_be_enabled()
+
+
+def test_another_level_can_be_chosen_before_the_draw(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    page.get_by_role("button", name="Choose another level").click()
+    page.get_by_role("button", name="Accept and answer").wait_for()
+    page.locator("input[name=level][value=high]").check()
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Accept and answer").click()
+    journey.protect(page)
+    assert all("63%" in sentence for sentence in journey.panels(page, "tells").values())
 
 
 def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -> None:

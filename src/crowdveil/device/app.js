@@ -10,8 +10,8 @@ import { openStore } from "./store.js";
 import { load, sendAll } from "./worker.js";
 /** @import { Context } from "./types.js" */
 
-const store = await openStore();
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const store = await openStore().catch((error) => { main.textContent = String(error); throw error; });
 const status = /** @type {HTMLElement} */ (document.getElementById("status"));
 const navigation = /** @type {HTMLElement} */ (document.getElementById("navigation"));
 const mark = document.querySelector("meta[name=release]")?.getAttribute("content") ?? "";
@@ -20,13 +20,16 @@ const release = { name: mark.slice(0, 12), signed: mark.endsWith(" signed") };
 /** @param {string} text */
 const say = (text) => status.replaceChildren(text);
 
-/** Show the page that the address names. */
+let turns = 0;
+
+/** Show the page that the address names, unless another was asked for meanwhile. */
 async function show() {
-  const state = await load(store);
+  const turn = ++turns, state = await load(store);
   const path = location.hash.replace(/^#\/?/, "").split("/");
   const context = { store, state, release, say, act, again: show };
   showNavigation(state.me ? path[0] ?? "" : null);
   const content = await pageOf(context, path).catch((error) => [h("p", { class: "notice bad", role: "alert" }, sentence(error))]);
+  if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
   if (document.activeElement === document.body) main.focus();
@@ -72,14 +75,14 @@ function sentence(error) {
 
 /** What the worker released is sent when the network is back. */
 async function online() {
-  say("");
-  await sendAll(store).catch((error) => say(sentence(error)));
-  await show();
+  const answered = await sendAll(store).catch((error) => { say(sentence(error)); return []; });
+  if (answered.length) await show();
 }
 
 /** Keep a copy of this code, so that the page works offline and changed code is noticed. */
 async function pin() {
   if (!("serviceWorker" in navigator)) return;
+  await navigator.storage.persist(); // a ledger must not be thrown away to make room
   const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("crowdveil", { createScriptURL: () => "sw.js" });
   const registration = await navigator.serviceWorker.register(policy ? policy.createScriptURL("") : "sw.js");
   const offer = () => {
@@ -95,7 +98,7 @@ async function pin() {
 
 await setLanguage((await load(store)).me?.language);
 addEventListener("hashchange", () => { main.focus(); void show(); });
-addEventListener("online", () => void online());
+addEventListener("online", () => { say(""); void online(); });
 addEventListener("offline", () => say(t("offline")));
 await show();
 void online();

@@ -4,10 +4,10 @@
  */
 import { logUp } from "./exact.js";
 
-// Floating-point powers and sums of some thousand terms near 1 err by far less than this; it is added on top.
+// Powers and sums near 1 err by far less than this; it is added on top.
 const FLOAT_SLACK = 1e-5;
 const RHO_PRECISION = 1e-4;
-// Below, divergences drown in the rounding of their sums, and ε²/2 is always an upper bound.
+// Below, divergences drown in rounding, and ε²/2 is always an upper bound.
 const SMALLEST_SEARCHED = 5e-3;
 // e^600 is still a double.
 const LARGEST_EXPONENT = 600;

@@ -46,13 +46,12 @@ function fraction(amount) {
 
 const SEARCH = { low: Math.log(1e-6), high: Math.log(1e12), grid: 64, steps: 80 };
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
-// Logarithms and sums of a few terms err by less than this, relative to the terms.
+// Sums of a few logarithms err by less than this.
 const FLOAT_SLACK = 1e-12;
 
 /**
  * The largest ρ whose zero-concentrated guarantee implies (ε, δ) (Canonne–Kamath–Steinke 2020), rounded down.
- * At order α: ε = α·ρ + ln(1 − 1/α) − (ln δ + ln α)/(α − 1), solved for ρ. Each order gives a true bound by itself,
- * so a search that stops early is loose, never wrong.
+ * At order α: ε = α·ρ + ln(1 − 1/α) − (ln δ + ln α)/(α − 1), solved for ρ; each order gives a true bound by itself.
  * @param {number} epsilon @param {number} delta
  */
 export function rhoMax(epsilon, delta) {

@@ -175,6 +175,7 @@ function answering({ store, act, again }, study, draft) {
     time && help(t("study.late", { time })),
     fields, notice("warn", t("answer.once")), trouble,
     button("answer.protect", protect, "main"),
+    button("answer.back", () => act(() => worker.giveUp(store, study.id).then(again))),
   ];
 }
 

@@ -1,6 +1,5 @@
 /**
- * SHA-256 (FIPS 180-4), written out: the browser's own one is missing where a page is not served securely, and a
- * check that can be absent is not a check. It hashes public things only, so its timing does not matter.
+ * SHA-256 (FIPS 180-4), written out: the browser's own is missing where a page is not served securely.
  */
 
 const PRIMES = firstPrimes(64);

@@ -10,7 +10,7 @@ import { Refusal } from "./refusal.js";
 
 export const FORMAT = "crowdveil-study/1";
 const LEVELS = ["none", "low", "medium", "high"];
-// ρ is a bound found by a search in floating point; both sides may stop a little apart.
+// ρ is found by a search; both sides may stop a little apart.
 const RHO_TOLERANCE = 1.001;
 
 /** Check what the broker sent against itself and the log; refuse otherwise. @param {any} answer @param {LogEntry} entry @param {string} id @returns {Study} */
@@ -51,7 +51,7 @@ function namedChannel(name, wire) {
 function checkQuestions(questions) {
   const seen = new Set();
   for (const { id, show_if: condition } of questions) {
-    // A question may only depend on an earlier one, so that the order shown can always be followed.
+    // A question may only depend on an earlier one.
     if (typeof id !== "string" || seen.has(id) || (condition && !seen.has(condition.question))) {
       throw new Refusal("study.questions", { got: String(id) });
     }

@@ -2,7 +2,7 @@
  * Keeps the app's files, so that it works offline and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "05f2c541258af0dcf53f183288ab0e575ba513c5e1de39947e5173ef88d83e2a";
+const RELEASE = "f7ceff96202c2d57475d386b30dd29ab2c3373d24962db96cefa4bebe21af6b1";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));

@@ -113,6 +113,9 @@ export async function accept(store, study, level) {
   await put(store, "drafts", study.id, draft);
 }
 
+/** Back to the offer. @param {Store} store @param {string} id */
+export const giveUp = (store, id) => put(store, "drafts", id, undefined);
+
 /** @param {Store} store @param {string} id @param {Map<string, string>} answers */
 export function keepAnswers(store, id, answers) {
   return store.update(({ drafts }) => {
