@@ -1,0 +1,132 @@
+"""Channel-aware methods: intervals hold the truth as often as they say, probabilities mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil.entropy import entropy_from
+from crowdveil.inference import method
+from crowdveil.mechanisms import mechanism
+from crowdveil.simulate import ChoiceCrowd, ScaleCrowd
+
+
+def reports_of(answers: Answers, epsilon: float | None, seed: int, *, hidden: bool = False) -> Reports:
+    if epsilon is None:
+        return Reports.unprotected(answers)
+    chosen = mechanism("randomized-response", epsilon=epsilon, protect_participation=hidden)
+    return chosen.randomize(answers, entropy_from(seed))
+
+
+@pytest.mark.parametrize("truth", ["uniform", "middle"])
+@pytest.mark.parametrize(
+    ("epsilon", "hidden", "share"), [(None, False, 0.1), (None, False, 0.5), (3.0, False, 0.3), (3.0, True, 0.4)]
+)
+def test_credible_intervals_of_channel_em(truth: str, epsilon: float | None, hidden: bool, share: float) -> None:
+    held = []
+    for seed in range(5):
+        recipe = ScaleCrowd(n_workers=150, n_questions=100, domain=Scale(0, 9), share=share, truth=truth)
+        crowd = recipe.draw(seed)
+        estimate = method("channel-em").fit(reports_of(crowd.answers, epsilon, seed, hidden=hidden))
+        held += ((estimate.low <= crowd.truth) & (crowd.truth <= estimate.high)).tolist()
+    assert 0.90 <= np.mean(held) <= 0.98
+
+
+def test_channel_em_resolves_far_below_its_grid() -> None:
+    recipe = ScaleCrowd(n_workers=2000, n_questions=40, domain=Scale(0, 9), share=1.0, truth="uniform")
+    crowd = recipe.draw(4)
+    estimate = method("channel-em").fit(Reports.unprotected(crowd.answers))
+    assert np.abs(estimate.value - crowd.truth).mean() < 0.05
+    assert ((estimate.low <= crowd.truth) & (crowd.truth <= estimate.high)).mean() >= 0.88
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
+    """The expected distance between confidence and accuracy, over ten bins."""
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    return float(
+        sum(
+            abs(confidence[bins == place].mean() - right[bins == place].mean()) * (bins == place).mean()
+            for place in np.unique(bins)
+        )
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, None])
+@pytest.mark.parametrize("n_options", [2, 4])
+@pytest.mark.parametrize("bias", [0.0, 0.2])
+def test_posteriors_of_channel_bp_are_calibrated(epsilon: float | None, n_options: int, bias: float) -> None:
+    confidence, right = [], []
+    for seed in range(6):
+        domain = Choices(tuple("abcd"[:n_options]))
+        recipe = ChoiceCrowd(n_workers=80, n_questions=250, domain=domain, ability=(0.45, 0.95), bias=bias, share=0.2)
+        crowd = recipe.draw(seed)
+        estimate = method("channel-bp").fit(reports_of(crowd.answers, epsilon, seed))
+        confidence.append(estimate.confidence)
+        right.append(estimate.value == crowd.truth)
+    assert calibration_error(np.concatenate(confidence), np.concatenate(right)) <= 0.05
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_channel_bp_does_not_collapse_on_balanced_classes_under_strong_privacy(hidden: bool) -> None:
+    for seed in range(5):
+        domain = Choices(("no", "yes"))
+        crowd = ChoiceCrowd(n_workers=60, n_questions=200, domain=domain, ability=(0.5, 0.9), bias=0.2).draw(seed)
+        estimate = method("channel-bp").fit(reports_of(crowd.answers, 0.5, seed, hidden=hidden))
+        if estimate.floor is not None and estimate.floor.informative:
+            assert 0.15 < (estimate.value == 0).mean() < 0.85
+
+
+@pytest.mark.parametrize(("epsilon", "hidden"), [(None, False), (1.0, False), (1.0, True)])
+def test_confidence_intervals_of_frequency(epsilon: float | None, hidden: bool) -> None:
+    shares, rng = np.array([0.6, 0.3, 0.1]), np.random.default_rng(5)
+    n_workers, n_questions = 600, 400
+    grid = rng.choice(3, size=(n_workers, n_questions), p=shares)
+    worker, question = (place.ravel().astype(np.int32) for place in np.indices(grid.shape))
+    given = rng.random(grid.size) < (0.7 if hidden else 1.0)
+    answers = Answers(
+        worker[given],
+        question[given],
+        grid.ravel()[given],
+        np.arange(n_workers),
+        np.arange(n_questions),
+        Choices(("a", "b", "c")),
+    )
+    estimate = method("frequency").fit(reports_of(answers, epsilon, 9, hidden=hidden))
+    held = (estimate.parameters["low"] <= shares) & (shares <= estimate.parameters["high"])
+    # The three shares of a question depend on each other; only questions count as independent.
+    assert held.mean() == pytest.approx(0.95, abs=5 * np.sqrt(0.95 * 0.05 / n_questions))
+    np.testing.assert_allclose(estimate.posterior.mean(axis=0), shares, atol=0.02)
+
+
+def by_level(shift: float, seed: int) -> tuple[Reports, float]:
+    """300 workers at three levels of privacy, each thinking higher by `shift`; and the population's mean."""
+    rng = np.random.default_rng(seed)
+    level = np.arange(300) % 3
+    opinion = np.clip(np.rint(rng.normal(3, 0.9, (300, 30)) + shift * (level - 1)[:, None]), 1, 5).astype(int)
+    worker, question = (place.ravel().astype(np.int32) for place in np.indices(opinion.shape))
+    answers = Answers(worker, question, opinion.ravel() - 1, np.arange(300), np.arange(30), Scale(1, 5))
+    tables = [reports_of(answers, epsilon, seed) for epsilon in (5.0, 2.0, 1.0)]
+    kept = [table.rows(np.flatnonzero(level[table.worker] == index)) for index, table in enumerate(tables)]
+    merged = Reports(
+        *(np.concatenate([getattr(table, name) for table in kept]) for name in ("worker", "question", "report")),
+        np.repeat(np.arange(3, dtype=np.int16), [len(table) for table in kept]),
+        answers.workers,
+        answers.questions,
+        tuple(table.channels[0] for table in tables),
+        answers.domain,
+    )
+    return merged, 3.0
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_intervals_of_the_population_mean_hold_whether_or_not_levels_think_alike(shift: float) -> None:
+    held, widths = [], []
+    for seed in range(20):
+        reports, mean = by_level(shift, seed)
+        estimate = method("population-mean").fit(reports)
+        held += ((estimate.low <= mean) & (mean <= estimate.high)).tolist()
+        widths.append((estimate.high - estimate.low).mean())
+    assert 0.90 <= np.mean(held) <= 0.98
+    plain = method("mean").fit(by_level(shift, 0)[0])
+    assert shift > 0 or np.mean(widths) < 0.6 * (plain.high - plain.low).mean()
