@@ -340,6 +340,31 @@ def test_one_requesters_studies_together_raise_the_warning(place: Path, make_dra
     assert card(Scene(make_draft()).study)["warnings"] == []
 
 
+def test_boxes_are_counted_from_whole_tick_vectors(place: Path, make_draft: Any) -> None:
+    import numpy as np
+
+    from crowdveil.broker.results.estimates import estimate
+    from crowdveil.domain import Choices
+    from crowdveil.entropy import Keystream
+    from crowdveil.mechanisms import mechanism
+    from crowdveil.sampler import draw
+
+    boxes = {"type": "tick-all", "boxes": ["a", "b"]}
+    levels = [{"name": "medium", "mechanism": "randomized-response", "epsilon": "2", "pay_cents": 0}]
+    questions = [{"id": "q", "text": "x", "domain": boxes}]
+    scene = Scene(make_draft(questions=questions, levels=levels, protects_participation=True))
+    options = Choices(("[]", '["a"]', '["b"]', '["a","b"]'))
+    channel = mechanism("randomized-response", epsilon=2.0, protect_participation=True).channel(options)
+    # Of 100 who answer, 60 tick a and 20 tick b; 20 more skip.
+    answers = np.array([0] * 30 + [1] * 50 + [2] * 10 + [3] * 10 + [-1] * 20)
+    for code in draw(channel, answers, Keystream(7)):
+        scene.submit(scene.worker(), {"q": int(code)})
+    found = estimate(scene.study.id, scene.opened)["parts"][0]["questions"][0]["boxes"]
+    for each, truth in zip(found, (0.6, 0.2), strict=True):
+        assert each["low"] <= truth <= each["high"]
+        assert each["high"] - each["low"] < 0.5
+
+
 def test_payouts_pay_each_cent_once(place: Path, make_draft: Any) -> None:
     from crowdveil.broker.payments.earnings import statement
     from crowdveil.broker.payments.payouts import pay_out

@@ -95,5 +95,12 @@ def test_a_study_from_draft_to_closed(server: Any, make_draft: Any, tmp_path: Pa
 
 
 def _check_within(by_question: dict[str, Any], share: float, mean: float) -> None:
+    """The draws are seeded, so this holds or fails for good."""
     ill, days = by_question["ill"], by_question["days"]
     assert ill["n_reports"] == days["n_reports"] == N_WORKERS - 1
+    shares = {each["option"]: each for each in ill["shares"]}
+    assert shares["yes"]["low"] <= share <= shares["yes"]["high"]
+    assert shares["yes"]["high"] - shares["yes"]["low"] < 0.25
+    assert days["low"] <= mean <= days["high"]
+    assert days["high"] - days["low"] < 0.8
+    assert sum(each["share"] for each in days["shares"]) == pytest.approx(1, abs=1e-4)

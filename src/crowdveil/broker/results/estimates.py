@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil.broker.results.boxes import box_shares
 from crowdveil.broker.results.tables import Part, everything, parts_of, table
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.domain import Choices
+from crowdveil.errors import ChannelError
 from crowdveil.estimate import Estimate
 from crowdveil.guarantee import round_up
-from crowdveil.inference import METHODS, method
+from crowdveil.inference import method
 from crowdveil.reports import Reports
 
 
@@ -33,8 +35,8 @@ def estimate(study: str, opened: Opened) -> dict[str, Any]:
 
 
 def _part(part: Part, reports: Reports, goal: str) -> dict[str, Any]:
-    name = method_for(part, goal)
-    found = method(name).fit(reports)
+    found = method(method_for(part, goal)).fit(reports)
+    distribution = found if isinstance(part.domain, Choices) else _distribution(reports, goal)
     counts = np.bincount(reports.question, minlength=len(part.questions))
     return {
         "method": found.method,
@@ -44,15 +46,28 @@ def _part(part: Part, reports: Reports, goal: str) -> dict[str, Any]:
         if found.floor is None
         else {"informative": found.floor.informative, "sentence": found.floor.sentence},
         "questions": [
-            _question(found, place, question, int(counts[place])) for place, question in enumerate(part.questions)
+            _question(found, place, question, int(counts[place]))
+            | {"shares": _shares(distribution, place), "boxes": box_shares(part, reports, place)}
+            for place, question in enumerate(part.questions)
         ],
     }
 
 
 def method_for(part: Part, goal: str) -> str:
     """A population's opinion or the truth of each question: the requester said which in the definition."""
-    wanted = "auto" if goal == "truth" else "frequency" if isinstance(part.domain, Choices) else "population-mean"
-    return wanted if wanted in METHODS else "majority"
+    if goal == "truth":
+        return "auto"
+    return "frequency" if isinstance(part.domain, Choices) else "population-mean"
+
+
+def _distribution(reports: Reports, goal: str) -> Estimate | None:
+    """How opinions spread over the levels of a scale, where the channels can tell them apart."""
+    if goal == "truth":
+        return None
+    try:
+        return method("frequency").fit(reports)
+    except ChannelError:
+        return None
 
 
 def _question(found: Estimate, place: int, question: str, n_reports: int) -> dict[str, Any]:
@@ -64,17 +79,23 @@ def _question(found: Estimate, place: int, question: str, n_reports: int) -> dic
         "confidence": _number(found.confidence[place]),
         "low": _number(found.low[place]),
         "high": _number(found.high[place]),
-        "shares": _shares(found, place),
     }
 
 
-def _shares(found: Estimate, place: int) -> list[dict[str, Any]]:
-    if found.posterior is None or not isinstance(found.domain, Choices):
+def _shares(found: Estimate | None, place: int) -> list[dict[str, Any]]:
+    if found is None or found.posterior is None:
         return []
-    shares = found.posterior[place]
+    low, high = found.parameters.get("low"), found.parameters.get("high")
+    # Only frequencies bound every share; a posterior over truths has nothing to bound.
+    bounded = low is not None and high is not None and low.shape == found.posterior.shape
     return [
-        {"option": option, "share": _number(shares[code]) or 0.0, "low": None, "high": None}
-        for code, option in enumerate(found.domain.options)
+        {
+            "option": option,
+            "share": _number(found.posterior[place][code]) or 0.0,
+            "low": _number(low[place][code]) if bounded and low is not None else None,
+            "high": _number(high[place][code]) if bounded and high is not None else None,
+        }
+        for code, option in enumerate(found.domain.symbols)
     ]
 
 

@@ -17,7 +17,10 @@ class Share(BaseModel):
 
 
 class QuestionResult(BaseModel):
-    """One question's estimate; `value` is null where the reports cannot tell."""
+    """One question's estimate; `value` is null where the reports cannot tell.
+
+    `shares` is the distribution over options or levels; `boxes` says of "tick all that apply" how many ticked each.
+    """
 
     question: str
     n_reports: int
@@ -26,6 +29,7 @@ class QuestionResult(BaseModel):
     low: float | None
     high: float | None
     shares: list[Share]
+    boxes: list[Share]
 
 
 class ResultPart(BaseModel):

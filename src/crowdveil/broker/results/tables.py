@@ -22,10 +22,14 @@ _CHUNK = 5000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The questions of one domain: their places in the definition and the channel of each level."""
+    """The questions of one domain: their places in the definition and the channel of each level.
+
+    `boxes` are those of "tick all that apply", whose options are their subsets.
+    """
 
     number: int
     domain: Domain
+    boxes: tuple[str, ...]
     places: tuple[int, ...]
     questions: tuple[str, ...]
     channels: tuple[Channel, ...]
@@ -34,18 +38,20 @@ class Part:
 
 def parts_of(opened: Opened) -> list[Part]:
     """Questions grouped by domain, since a table of reports has one."""
-    grouped: dict[Domain, list[int]] = {}
+    grouped: dict[tuple[Domain, tuple[str, ...]], list[int]] = {}
     for place, question in enumerate(opened.document["questions"]):
-        grouped.setdefault(Question.model_validate(question).domain.domain(), []).append(place)
-    return [_part(opened, number, domain, places) for number, (domain, places) in enumerate(grouped.items())]
+        domain = Question.model_validate(question).domain.domain()
+        grouped.setdefault((domain, tuple(question["domain"].get("boxes", ()))), []).append(place)
+    return [_part(opened, number, *key, places) for number, (key, places) in enumerate(grouped.items())]
 
 
-def _part(opened: Opened, number: int, domain: Domain, places: list[int]) -> Part:
+def _part(opened: Opened, number: int, domain: Domain, boxes: tuple[str, ...], places: list[int]) -> Part:
     hashes = [level.channels[places[0]] for level in opened.levels.values()]
     distinct = list(dict.fromkeys(hashes))
     return Part(
         number,
         domain,
+        boxes,
         tuple(places),
         tuple(opened.questions[place] for place in places),
         tuple(opened.channels[sha256] for sha256 in distinct),
