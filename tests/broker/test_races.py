@@ -118,3 +118,22 @@ def test_the_last_place_is_given_once(server: Any, make_draft: Any) -> None:
     with ThreadPoolExecutor(12) as pool:
         assert Counter(pool.map(accept, tokens)) == {201: 3, 409: 9}
     ledger_holds(server)
+
+
+def test_chains_of_the_log_and_the_audit_do_not_break_under_concurrency(server: Any, make_draft: Any) -> None:
+    token = server.requester_token("many at once")
+    with httpx.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"}) as http:
+        made = all_at_once([lambda: http.post("/requester/studies", json=make_draft(), timeout=60)] * 12)
+        assert {reply.status_code for reply in made} == {201}
+        studies = [reply.json()["id"] for reply in made]
+        opened = all_at_once(
+            [lambda s=study: http.post(f"/requester/studies/{s}/open", timeout=60) for study in studies]
+        )
+        assert {reply.status_code for reply in opened} == {200}
+        twice = all_at_once([lambda: http.post(f"/requester/studies/{studies[0]}/close", timeout=60)] * 4)
+        assert Counter(reply.status_code for reply in twice) == {200: 1, 409: 3}
+    operator = server.broker(server.operator())
+    assert operator.call("GET", "/operator/audit?limit=1")["broken_at"] is None
+    log = operator.call("GET", "/log?limit=1000")["items"]
+    assert [line["index"] for line in log] == list(range(1, len(log) + 1))
+    assert [line["previous"] for line in log[1:]] == [line["entry"] for line in log[:-1]]

@@ -7,13 +7,15 @@ import threading
 
 from django.db import DatabaseError, connections
 
+from crowdveil.broker import clock
 from crowdveil.broker.hooks.notices import announce, deliver_due
 from crowdveil.broker.identity.tokens import forget_expired
 from crowdveil.broker.ledger.reservations import release_expired
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
-from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.models import Invitation, Study
+from crowdveil.broker.studies.selection import choose
 from crowdveil.errors import CrowdveilError
 
 _log = logging.getLogger("crowdveil.caretaker")
@@ -31,7 +33,14 @@ def _work(ended: threading.Event, pause: float) -> None:
     told: set[str] = set()
     _attempt(finish_closing)
     while not ended.wait(pause):
-        for chore in (release_expired, _estimate_due, lambda: _announce_filled(told), deliver_due, forget_expired):
+        for chore in (
+            release_expired,
+            _refine_selections,
+            _estimate_due,
+            lambda: _announce_filled(told),
+            deliver_due,
+            forget_expired,
+        ):
             _attempt(chore)
         connections.close_all()
 
@@ -42,6 +51,13 @@ def _attempt(chore: object) -> None:
         chore()  # type: ignore[operator]
     except (DatabaseError, CrowdveilError, OSError) as error:
         _log.warning("chore failed", extra={"error": type(error).__name__})
+
+
+def _refine_selections() -> None:
+    """Where somebody let an invitation lapse, choose again with what the answers so far have taught."""
+    lapsed = Invitation.objects.filter(accepted=False, expires__lt=clock.now(), study__state__in=("pilot", "open"))
+    for study in Study.objects.filter(id__in=lapsed.values("study_id").distinct()):
+        choose(study)
 
 
 def _estimate_due() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 from django.db import connection, transaction
 
 one_writer = threading.RLock()
+_CHAINS = 0x63766569
+AUDIT, PUBLIC_LOG = 1, 2
 
 
 @contextmanager
@@ -21,6 +23,15 @@ def write() -> Iterator[None]:
     """A transaction that will write: all of it happens, or nothing."""
     with one_writer if connection.vendor == "sqlite" else nullcontext(), transaction.atomic():
         yield
+
+
+def in_line(queue: int) -> None:
+    """Wait, inside a transaction, until nobody else appends to the same chain: a link must name the last one.
+
+    A lock on the last row would not do: whoever waited for it gets the row that was last before.
+    """
+    if connection.vendor == "postgresql":
+        row("SELECT pg_advisory_xact_lock(%s, %s)", _CHAINS, queue)
 
 
 def changed(statement: str, *parameters: Any) -> int:

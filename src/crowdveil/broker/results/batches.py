@@ -60,17 +60,16 @@ def refresh(study: Study) -> None:
 
 
 def make_batch(study: Study, *, final: bool = False) -> None:
-    """Estimate anew and keep the result; the last time whatever came since, if that is enough people.
+    """Estimate anew and keep the result, if enough people came since the last time.
 
-    A last batch that would differ by fewer than the minimum from the one before is left out.
+    The final batch takes in everybody, however few came since: the export of a closed study has them all anyway.
     """
     with _computing:
         last = Batch.objects.filter(study=study.id).order_by("-number").first()
-        opened = read_definition(study.definition, study.sha256)
-        document = estimate(study.id, opened)
-        new = document["n"] - (last.n if last else 0)
-        if document["n"] < _minimum(study) or abs(new) < (1 if final else _minimum(study)):
+        n, minimum = Submission.objects.filter(study=study.id).count(), _minimum(study)
+        if n < minimum or abs(n - (last.n if last else 0)) < (1 if final else minimum):
             return
+        document = estimate(study.id, read_definition(study.definition, study.sha256))
         try:
             with write():
                 number = last.number + 1 if last else 1

@@ -70,8 +70,9 @@ def start(study: Study) -> Study:
     if study.state == "draft":
         return _freeze(study, draft, state="open", quota=draft.quota)
     with write():
-        _advance(study, "pilot", "open")
+        # The purse first, as closing does, so that the two never wait for each other.
         Purse.objects.filter(study=study.id).update(quota=draft.quota)
+        _advance(study, "pilot", "open")
     study.refresh_from_db()
     return study
 

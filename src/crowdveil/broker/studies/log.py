@@ -6,6 +6,7 @@ from typing import Any
 
 from crowdveil.broker.clock import today
 from crowdveil.broker.studies.models import LogEntry
+from crowdveil.broker.writing import PUBLIC_LOG, in_line
 from crowdveil.wire import sha256_of
 
 GENESIS = "0" * 64
@@ -13,6 +14,7 @@ GENESIS = "0" * 64
 
 def append(study: str, sha256: str) -> LogEntry:
     """Inside the transaction that opens the study."""
+    in_line(PUBLIC_LOG)
     last = LogEntry.objects.order_by("-index").first()
     entry = LogEntry(
         index=last.index + 1 if last else 1,
