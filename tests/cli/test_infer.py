@@ -131,5 +131,5 @@ def test_every_method_is_listed_and_described() -> None:
     assert [row["name"] for row in listed] == list(METHODS)
     for name in METHODS:
         assert crowdveil_json("methods", name)["summary"]
-    assert "--param precision=float32" in crowdveil("methods", "dawid-skene").stdout
+    assert "--param precision=auto" in crowdveil("methods", "dawid-skene").stdout
     assert crowdveil("methods", "oracle").returncode == 2

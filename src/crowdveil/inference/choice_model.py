@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.errors import InputError
+from crowdveil.inference.blocks import SMALL
 from crowdveil.inference.counting import pieces
 from crowdveil.inference.emission import Emission
 from crowdveil.inference.finishing import QUANTILE, chosen, on_simplex
@@ -16,7 +18,7 @@ from crowdveil.inference.layout import Layout, kernels, layout_of
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
 
 Array = NDArray[Any]
-Precision = Literal["float32", "float64"]
+Precision = Literal["auto", "float32", "float64"]
 _NO_GOLD = np.empty(0, dtype=np.int32)
 _MANY = 1 << 20
 
@@ -27,7 +29,7 @@ class ChoiceModel(ABC):
 
     context: Context
     emission: Emission
-    precision: Precision = "float32"
+    precision: Literal["float32", "float64"] = "float32"
 
     objective: ClassVar[str] = "log-likelihood"
     goal: ClassVar[Goal] = "rise"
@@ -106,6 +108,15 @@ class ChoiceModel(ABC):
 
     def _gold(self, block: Block) -> Array:
         return _NO_GOLD if block.gold is None else block.gold
+
+
+def working_precision(asked: Precision, n_reports: int) -> Literal["float32", "float64"]:
+    """Single precision where speed matters; a small table is exact for nothing."""
+    if asked not in ("auto", "float32", "float64"):
+        raise InputError(f"precision must be auto, float32 or float64; got {asked!r}")
+    if asked == "auto":
+        return "float64" if n_reports < SMALL else "float32"
+    return asked
 
 
 def _results(posterior: Array, variance: Array, answered: Array) -> Columns:

@@ -13,7 +13,7 @@ from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.choice_model import ChoiceModel, Precision
+from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.emission import TINY, Emission, emission_of
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
@@ -162,7 +162,7 @@ class DawidSkene(IterativeMethod):
     smoothing: float = 0.3
     trust: float = 0.1
     class_smoothing: float = 1.0
-    precision: Precision = "float32"
+    precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
     history: Mapping[Hashable, Array] = field(default_factory=dict)
 
@@ -176,7 +176,11 @@ class DawidSkene(IterativeMethod):
         emission = emission_of(table_channels(context.channels), n_options)
         prior, class_prior = self._priors(context, emission)
         return DawidSkeneModel(
-            context=context, emission=emission, precision=self.precision, prior=prior, class_prior=class_prior
+            context=context,
+            emission=emission,
+            precision=working_precision(self.precision, context.n_reports),
+            prior=prior,
+            class_prior=class_prior,
         )
 
     def _priors(self, context: Context, emission: Emission) -> tuple[Array, float]:

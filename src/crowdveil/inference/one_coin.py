@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.choice_model import ChoiceModel, Precision
+from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.emission import TINY, emission_of
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
@@ -31,7 +31,8 @@ class OneCoinModel(ChoiceModel):
 
     right: float
     wrong: float
-    class_prior: float
+    class_prior: float | None
+    """Pseudo-questions per class, or None where all classes are held equally likely."""
 
     def init(self) -> Parameters:
         if self.context.warm:
@@ -91,13 +92,16 @@ class OneCoinModel(ChoiceModel):
             return float("nan")
         skill = parameters["skill"]
         penalty = self.right * np.log(skill).sum() + self.wrong * np.log1p(-skill).sum()
-        penalty += self.class_prior * parameters["log_classes"].sum()
+        if self.class_prior is not None:
+            penalty += self.class_prior * parameters["log_classes"].sum()
         return float(statistics["log_likelihood"] + penalty)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         given, empty = statistics["given"], statistics["empty"]
         skill = (statistics["right"] + self.right) / np.maximum(given + self.right + self.wrong, TINY)
-        classes = statistics["classes"] + self.class_prior
+        classes = np.ones(self.emission.n_options)
+        if self.class_prior is not None:
+            classes = statistics["classes"] + self.class_prior
         return self.project(
             {
                 "skill": np.where(given + self.right + self.wrong > 0, skill, 0.5),
@@ -130,6 +134,9 @@ class OneCoinModel(ChoiceModel):
 class OneCoin(IterativeMethod):
     """EM for the truths and one skill per worker; `right` and `wrong` are pseudo-answers of the skill's prior.
 
+    All classes are held equally likely unless `classes` is "learned": a single coin leaves so much unexplained that
+    learned shares run away to the larger class.
+
     >>> from crowdveil import Answers, Choices, Reports
     >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
     >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd for n, answer in enumerate(answers)]
@@ -145,28 +152,30 @@ class OneCoin(IterativeMethod):
     tol: float = 1e-8
     right: float = 1.0
     wrong: float = 1.0
+    classes: Literal["even", "learned"] = "even"
     class_smoothing: float = 1.0
-    precision: Precision = "float32"
+    precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 
     def model(self, context: Context) -> OneCoinModel:
         channels = table_channels(context.channels)
         emission = emission_of(channels, context.domain.size)
         noise = noise_of(channels)
+        pull = class_pull(noise, context.n_questions, emission.n_options)
+        class_prior = self.class_smoothing + pull if self.classes == "learned" else None
         return OneCoinModel(
             context=context,
             emission=emission,
-            precision=self.precision,
+            precision=working_precision(self.precision, context.n_reports),
             # Pseudo-answers mean unprotected ones; under noise a worker is trusted more by default.
             right=self.right * noise + noise - 1.0,
             wrong=self.wrong * noise,
-            class_prior=self.class_smoothing + class_pull(noise, context.n_questions, emission.n_options),
+            class_prior=class_prior,
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, one_coin_start(reports, start)))
-        # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
-        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
+        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
         skill = done.parameters["skill"]
         low, high = wilson(skill, worker_worth(reports, table_channels(reports.channels), columns["posterior"]))
         skills = Skills(reports.workers, skill, low, high, "the probability of a right answer")

@@ -17,7 +17,7 @@ from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.choice_model import Precision
+from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.emission import as_labels
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import finished, fit_model, worker_worth
@@ -61,7 +61,7 @@ class PrivateDawidSkene(IterativeMethod):
     summary: ClassVar[str] = "Wang & Xu's Algorithm 1: two options, abilities rescaled for the noise"
 
     margin: float = 0.01
-    precision: Precision = "float32"
+    precision: Precision = "auto"
 
     def model(self, context: Context) -> PrivateDawidSkeneModel:
         for channel in table_channels(context.channels):
@@ -69,10 +69,10 @@ class PrivateDawidSkene(IterativeMethod):
         return PrivateDawidSkeneModel(
             context=context,
             emission=as_labels(2),
-            precision=self.precision,
+            precision=working_precision(self.precision, context.n_reports),
             right=0.0,
             wrong=0.0,
-            class_prior=0.0,
+            class_prior=None,
             margin=self.margin,
         )
 
