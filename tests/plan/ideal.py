@@ -1,4 +1,4 @@
-"""An ideal reader of a drawn study: belief propagation that knows the classes and the channel, in plain NumPy."""
+"""An ideal reader of a drawn study: belief propagation with the planner's priors, in plain NumPy."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from crowdveil.plan import Setting
 
 
 def ideal_error(setting: Setting, channel: Channel, rng: np.random.Generator, *, rounds: int = 8) -> float:
-    """The error of one study that is drawn and read with everything but classes and truths known."""
+    """The error of one study, drawn cell by cell and read with messages between all workers and questions."""
     truth, reports, seen = _draw(setting, channel, rng)
     tensor = setting.reports_given_truth(channel).transpose(2, 0, 1)[reports]
     n_truths = tensor.shape[-1]
-    to_worker = np.full((*reports.shape, n_truths), 1 / n_truths)
+    to_worker = np.broadcast_to(setting.prior, (*reports.shape, n_truths))
     for _ in range(rounds):
         about_class = np.log(np.einsum("wqct,wqt->wqc", tensor, to_worker)) * seen
-        others = np.log(setting.crowd.shares) + about_class.sum(axis=1, keepdims=True) - about_class
+        others = np.log(setting.crowd.believed) + about_class.sum(axis=1, keepdims=True) - about_class
         about_truth = np.log(np.einsum("wqct,wqc->wqt", tensor, _normalised(others))) * seen
-        total = about_truth.sum(axis=0)
+        total = about_truth.sum(axis=0) + np.log(setting.prior)
         to_worker = _normalised(total - about_truth)
     belief = _normalised(total)
     if isinstance(setting.domain, Scale):
@@ -29,7 +29,7 @@ def ideal_error(setting: Setting, channel: Channel, rng: np.random.Generator, *,
 
 def _draw(setting: Setting, channel: Channel, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     domain, shape = setting.domain, (setting.n_workers, setting.n_questions)
-    classes = rng.choice(len(setting.crowd.shares), setting.n_workers, p=setting.crowd.shares)
+    classes = np.repeat(setting.crowd.real, setting.crowd.counts(setting.n_workers))
     if isinstance(domain, Scale):
         truth = rng.uniform(float(domain.low), float(domain.high), setting.n_questions)
         given = setting.crowd.answers(domain, truth)[classes]

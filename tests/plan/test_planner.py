@@ -61,13 +61,14 @@ def test_no_prediction_for_choices_passes_the_floor(skill: str, epsilon: float, 
     channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
     predicted = predict(study, channel, effort=0.3)
     assert choice_floor(study) <= predicted.error + 4 * predicted.standard_error
-    assert predicted.error <= study.prior_error + 1e-9
+    assert predicted.error <= study.prior_error + 5 * predicted.standard_error
 
 
 def test_one_worker_who_is_always_right_errs_as_often_as_the_channel_lies() -> None:
     study = setting(epsilon=1.0, n_workers=1, skill="1.0")
     channel = mechanism("randomized-response", epsilon=1.0).channel(YES)
-    assert predict(study, channel).error == pytest.approx(1 / (1 + math.e), rel=1e-6)
+    predicted = predict(study, channel)
+    assert predicted.error == pytest.approx(1 / (1 + math.e), abs=5 * predicted.standard_error)
 
 
 def test_three_workers_who_are_always_right_vote() -> None:

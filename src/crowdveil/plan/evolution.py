@@ -2,8 +2,8 @@
 
 The estimate of one question needs two things: the reports it gets, and how much is known about each reporter's class
 from their other reports. We keep the second as a small set of bins (density evolution; Richardson & Urbanke 2001), so
-that one question's reports are counts of (bin, report) pairs and a thousand workers cost no more than ten. Errors are
-those of the posterior itself, which has less variance than counting mistakes.
+that one question's reports are counts of (bin, report) pairs and a thousand workers cost no more than ten. The reader
+knows neither the mix of workers nor the law of the truths: it has a prior on both, as a real method does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from crowdveil.plan.setting import Setting
 Floats = NDArray[np.float64]
 
 _ROUNDS = 4
-_MOST_BINS = 12
-_CELLS = 1_500_000
+_MOST_BINS = 8
+_CELLS = 800_000
 _SIDE_REPORTS = 200_000
 _MOST_SIDE = 400
 
@@ -51,40 +51,40 @@ def predict(setting: Setting, channel: Channel, *, effort: float = 1.0, seed: in
     """
     rng = np.random.default_rng(seed)
     tensor = setting.reports_given_truth(channel)
-    known = Knowledge(setting.crowd.shares[None, :], np.ones((len(setting.crowd.shares), 1)))
-    if len(setting.crowd.shares) > 1:
-        for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
-            truth, belief = _questions(setting, tensor, known, rng, effort=0.25 * effort)
-            known = _learn(setting, tensor, truth, belief, rng, n_draws=int(effort * _SIDE_REPORTS))
+    known = Knowledge(setting.crowd.believed[None, :], np.ones((len(setting.crowd.real), 1)))
+    for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
+        truth, belief = _questions(setting, tensor, known, rng, effort=0.1 * effort)
+        known = _learn(setting, tensor, truth, belief, rng, n_draws=int(effort * _SIDE_REPORTS))
     truth, belief = _questions(setting, tensor, known, rng, effort=effort)
-    expected, happened = _errors(setting, truth, belief)
-    own = float(expected.std()) / math.sqrt(len(truth))
-    return Prediction(float(expected.mean()), float(happened.std()), own)
+    errors = _errors(setting, truth, belief)
+    return Prediction(float(errors.mean()), float(errors.std()), float(errors.std()) / math.sqrt(len(errors)))
 
 
 def _questions(
     setting: Setting, tensor: Floats, known: Knowledge, rng: np.random.Generator, *, effort: float
 ) -> tuple[NDArray[np.int64], Floats]:
     """Truths, spread evenly, and the posterior over truths that their reports give."""
-    mixed = np.einsum("bc,ctr->tbr", known.belief, tensor)
-    drawn = np.einsum("c,cb,ctr->tbr", setting.crowd.shares, known.given_class, tensor)
-    n_truths, n_cells = tensor.shape[1], mixed[0].size
-    n_questions = int(np.clip(effort * _CELLS / n_cells, 200, 4000 * effort)) // n_truths * n_truths + n_truths
-    truth = np.arange(n_questions) % n_truths
-    cells = drawn.reshape(n_truths, -1)
-    counts = rng.multinomial(
-        _report_counts(setting, n_questions, rng), (cells / cells.sum(axis=1, keepdims=True))[truth]
-    )
-    log_belief = counts @ np.log(mixed.reshape(n_truths, -1)).T
+    mixed = np.tensordot(known.belief, tensor, axes=1).transpose(1, 0, 2)
+    n_truths, n_cells, asked = tensor.shape[1], mixed[0].size, setting.asked
+    n_questions = int(np.clip(effort * _CELLS / n_cells, 200, 20_000 * effort)) // len(asked) * len(asked) + len(asked)
+    truth = asked[np.arange(n_questions) % len(asked)]
+    counts = np.zeros((n_questions, n_cells), dtype=np.int64)
+    present = zip(setting.crowd.real, setting.crowd.counts(setting.n_workers), strict=True)
+    for place, (each, n_workers) in enumerate(present):
+        cells = (known.given_class[place][:, None] * tensor[each][:, None, :]).reshape(n_truths, -1)
+        n_reports = _report_counts(setting, int(n_workers), n_questions, rng)
+        counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
+    log_belief = counts @ np.log(mixed.reshape(n_truths, -1)).T + np.log(setting.prior)
     log_belief -= log_belief.max(axis=1, keepdims=True)
     belief = np.exp(log_belief)
     return truth, belief / belief.sum(axis=1, keepdims=True)
 
 
-def _report_counts(setting: Setting, n_questions: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _report_counts(setting: Setting, n_workers: int, n_questions: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How many of so many workers report on each question."""
     if setting.protect_participation:
-        return np.full(n_questions, setting.n_workers)
-    return rng.binomial(setting.n_workers, setting.share, n_questions)
+        return np.full(n_questions, n_workers)
+    return rng.binomial(n_workers, setting.share, n_questions)
 
 
 def _learn(
@@ -100,47 +100,45 @@ def _learn(
     n_classes, _, n_outputs = tensor.shape
     n_side = round(min(setting.reports_per_worker - 1, _MOST_SIDE))
     if n_side < 1:
-        return Knowledge(setting.crowd.shares[None, :], np.ones((n_classes, 1)))
-    n_pool = int(np.clip(n_draws / (n_side * n_classes), 100, 2000))
-    score = np.log(np.einsum("jt,ctr->jrc", belief, tensor))
-    posterior = np.empty((n_classes, n_pool, n_classes))
-    for each in range(n_classes):
+        return Knowledge(setting.crowd.believed[None, :], np.ones((len(setting.crowd.real), 1)))
+    real = setting.crowd.real
+    n_pool = int(np.clip(n_draws / (n_side * len(real)), 100, 2000))
+    score = np.log(np.tensordot(belief, tensor, axes=(1, 1)).transpose(0, 2, 1))
+    posterior = np.empty((len(real), n_pool, n_classes))
+    for place, each in enumerate(real.tolist()):
         question = rng.integers(0, len(truth), (n_pool, n_side))
         edges = np.cumsum(tensor[each], axis=1)[:, :-1]
         uniform = rng.random((n_pool, n_side))
         report = _draw(edges, truth[question], uniform)
-        log_posterior = np.log(setting.crowd.shares) + score[question, report].sum(axis=1)
+        log_posterior = np.log(setting.crowd.believed) + score[question, report].sum(axis=1)
         log_posterior -= log_posterior.max(axis=1, keepdims=True)
-        posterior[each] = np.exp(log_posterior) / np.exp(log_posterior).sum(axis=1, keepdims=True)
-    return _binned(posterior, n_bins=int(np.clip(_CELLS // 2000 // n_outputs, 2, _MOST_BINS)))
+        posterior[place] = np.exp(log_posterior) / np.exp(log_posterior).sum(axis=1, keepdims=True)
+    return _binned(posterior, setting.crowd.rank, n_bins=int(np.clip(_CELLS // 1000 // n_outputs, 2, _MOST_BINS)))
 
 
 def _draw(edges: Floats, truth: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
-    """Outputs by inversion, truth by truth."""
-    report = np.empty(truth.shape, dtype=np.int64)
-    for each in range(len(edges)):
-        mine = truth == each
-        report[mine] = np.searchsorted(edges[each], uniform[mine], side="right")
-    return report
+    """Outputs by inversion; row t of the edges is moved to [t, t + 1), so that one search serves all rows."""
+    n_truths, n_edges = edges.shape
+    line = (np.minimum(edges, 1 - 1e-12) + np.arange(n_truths)[:, None]).ravel()
+    return np.searchsorted(line, truth + uniform, side="right") - truth * n_edges
 
 
-def _binned(posterior: Floats, n_bins: int) -> Knowledge:
-    """Bins of equal size along the belief in the first classes: enough for the two or three classes we plan with."""
-    n_classes, n_pool, _ = posterior.shape
+def _binned(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:
+    """Bins of equal size along the rank of the class that is believed: skill is one thing, so one line will do."""
+    n_real, n_pool, n_classes = posterior.shape
     flat = posterior.reshape(-1, n_classes)
-    weight = np.arange(n_classes, 0, -1, dtype=float)
-    rank = np.argsort(np.argsort(flat @ weight, kind="stable"), kind="stable")
-    place = rank * n_bins // len(flat)
+    order = np.argsort(np.argsort(flat @ rank, kind="stable"), kind="stable")
+    place = order * n_bins // len(flat)
     belief = np.stack([flat[place == each].mean(axis=0) for each in range(n_bins)])
-    given = np.stack([np.bincount(row, minlength=n_bins) / n_pool for row in place.reshape(n_classes, n_pool)])
+    given = np.stack([np.bincount(row, minlength=n_bins) / n_pool for row in place.reshape(n_real, n_pool)])
     return Knowledge(belief, given)
 
 
-def _errors(setting: Setting, truth: NDArray[np.int64], belief: Floats) -> tuple[Floats, Floats]:
-    """What each posterior says about its own error, and what that error was."""
+def _errors(setting: Setting, truth: NDArray[np.int64], belief: Floats) -> Floats:
+    """The error of the most likely option, or of the posterior median."""
     if not isinstance(setting.domain, Scale):
-        return 1 - belief.max(axis=1), (belief.argmax(axis=1) != truth).astype(float)
-    truths = setting.truths
-    middle = truths[np.argmax(np.cumsum(belief, axis=1) >= 0.5, axis=1)]
-    expected: Floats = (belief * np.abs(truths - middle[:, None])).sum(axis=1)
-    return expected, np.abs(truths[truth] - middle)
+        wrong: Floats = (belief.argmax(axis=1) != truth).astype(np.float64)
+        return wrong
+    median = setting.truths[np.argmax(np.cumsum(belief, axis=1) >= 0.5, axis=1)]
+    distance: Floats = np.abs(setting.truths[truth] - median)
+    return distance

@@ -45,7 +45,9 @@ def scale_floor(setting: Setting) -> float:
         setting.crowd.answers(setting.domain, np.array([middle - step, middle, middle + step])), 1, 0
     )
     information = 0.0
-    for weight, p, slope in zip(setting.crowd.shares, at, (high - low) / (2 * step), strict=True):
+    slopes = (high - low) / (2 * step)
+    for each in setting.crowd.real:
+        weight, p, slope = setting.crowd.shares[each], at[each], slopes[each]
         if setting.protect_participation:
             p, slope = np.append(setting.share * p, 1 - setting.share), np.append(setting.share * slope, 0.0)
         information += weight * staircase_information(p, slope, setting.epsilon)

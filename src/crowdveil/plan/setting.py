@@ -16,7 +16,8 @@ from crowdveil.plan.skill import Crowd
 
 Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
-_MOST_POINTS = 241
+_MOST_POINTS = 301
+_BEYOND = 0.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +62,35 @@ class Setting:
 
     @property
     def truths(self) -> Floats:
-        """The options' codes, or an even grid of the scale with its midpoints weighing the same."""
+        """What a reader holds possible: the options' codes, or an even grid that reaches beyond the scale.
+
+        Answers are clipped to the scale, truths need not be; a reader cannot know that ours lie inside.
+        """
         if not isinstance(self.domain, Scale):
             return np.arange(self.domain.size, dtype=float)
-        n_points = min(_POINTS_PER_LEVEL * (self.domain.size - 1) + 1, _MOST_POINTS)
-        edges = np.linspace(float(self.domain.low), float(self.domain.high), n_points + 1)
+        width, beyond = self.domain.range, _BEYOND * self.domain.range
+        n_points = min(round((1 + 2 * _BEYOND) * _POINTS_PER_LEVEL * (self.domain.size - 1)) + 1, _MOST_POINTS)
+        edges = np.linspace(-beyond, width + beyond, n_points + 1) + float(self.domain.low)
         points: Floats = (edges[1:] + edges[:-1]) / 2
         return points
+
+    @property
+    def prior(self) -> Floats:
+        """The reader's prior: even over options, and on scales the normal law of the same mean and variance as ours."""
+        if not isinstance(self.domain, Scale):
+            return np.full(self.domain.size, 1 / self.domain.size)
+        middle = float(self.domain.low + self.domain.high) / 2
+        weights = np.exp(-((self.truths - middle) ** 2) / (2 * self.domain.range**2 / 12))
+        prior: Floats = weights / weights.sum()
+        return prior
+
+    @property
+    def asked(self) -> NDArray[np.int64]:
+        """The truths that are really asked about, all equally often: those inside the domain."""
+        if not isinstance(self.domain, Scale):
+            return np.arange(self.domain.size)
+        inside = (self.truths >= float(self.domain.low)) & (self.truths <= float(self.domain.high))
+        return np.flatnonzero(inside)
 
     @property
     def prior_error(self) -> float:

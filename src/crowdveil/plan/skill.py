@@ -31,7 +31,7 @@ _PARTS_OF_A_RANGE = 6
 
 EXPERT = (0.9, 0.05)
 GOOD = (0.7, 1 / 9)
-POOR = (0.2, 5 / 9)
+POOR = (0.3, 5 / 9)
 SPAMMER = (0.0, 1.5)
 
 SKILLS: dict[str, tuple[Kind, ...]] = {
@@ -45,24 +45,60 @@ SKILLS: dict[str, tuple[Kind, ...]] = {
 2018); spammers are four who guess for one expert (Wang & Xu)."""
 
 
+_DOUBT = 0.5
+"""The part of its prior that a reader gives to kinds of workers who are not there, until the reports tell."""
+
+POSSIBLE = tuple(Kind(0.0, *kind) for kind in ((0.95, 0.03), (0.6, 0.15), (0.3, 0.4), (0.0, 1.0)))
+"""Kinds that a reader who has not met the crowd holds possible."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
-    """The classes on one domain: their shares and `skill` (probability to be right, or σ in the scale's own unit)."""
+    """The classes on one domain: their shares and `skill` (probability to be right, or σ in the scale's own unit).
+
+    Classes with a share of 0 are not there; they only stand in what a reader has `believed` beforehand.
+    """
 
     name: str
     shares: Floats
     skill: Floats
+    believed: Floats
 
     @classmethod
     def named(cls, name: str, domain: Domain) -> Crowd:
         """A name of SKILLS, or numbers: `0.8`, `0.9,0.6` in equal parts, or spread evenly from `0.5..0.9`."""
         if name in SKILLS:
             kinds = SKILLS[name]
-            return cls(
-                name, np.array([kind.share for kind in kinds]), np.array([_skill(kind, domain) for kind in kinds])
+            return cls._read(
+                name,
+                np.array([kind.share for kind in kinds]),
+                np.array([_skill(kind, domain) for kind in kinds]),
+                domain,
             )
         numbers = [_number(part, domain) for part in _parts(name)]
-        return cls(name, np.full(len(numbers), 1 / len(numbers)), np.array(numbers))
+        return cls._read(name, np.full(len(numbers), 1 / len(numbers)), np.array(numbers), domain)
+
+    @classmethod
+    def _read(cls, name: str, shares: Floats, skill: Floats, domain: Domain) -> Crowd:
+        """With the kinds a reader holds possible beside the real ones."""
+        other = np.array([_skill(kind, domain) for kind in POSSIBLE])
+        believed = np.concatenate([(1 - _DOUBT) * shares, np.full(len(other), _DOUBT / len(other))])
+        return cls(name, np.concatenate([shares, np.zeros(len(other))]), np.concatenate([skill, other]), believed)
+
+    @property
+    def real(self) -> NDArray[np.int64]:
+        """The classes that exist."""
+        return np.flatnonzero(self.shares)
+
+    def counts(self, n_workers: int) -> NDArray[np.int64]:
+        """How many workers of each real class a crowd of this size has: its shares, rounded to whole people."""
+        edges = np.rint(np.cumsum(self.shares[self.real]) * n_workers).astype(np.int64)
+        return np.diff(edges, prepend=0)
+
+    @property
+    def rank(self) -> Floats:
+        """A number that rises with skill, to sort beliefs by."""
+        return np.argsort(np.argsort(self.skill)).astype(float)
 
     def answers(self, domain: Domain, truths: Floats) -> Floats:
         """P(answer | truth) of each class: classes × truths × levels."""
