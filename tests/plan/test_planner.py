@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 
 import numpy as np
 import pytest
 from cli.run import crowdveil, crowdveil_json
-from scipy.optimize import linprog
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import SKILLS, Crowd, Setting, plan, predict, predict_population, study_charge
-from crowdveil.plan.floor import choice_floor, scale_floor, staircase_information
+from crowdveil.plan.floor import choice_floor, scale_floor
 from crowdveil.plan.search import least
 
 YES = Choices(("no", "yes"))
@@ -32,20 +30,6 @@ def test_scale_floor_of_two_thousand_workers(epsilon: float, mixed: float, good:
     given = {"epsilon": epsilon, "n_workers": 2000, "share": 0.1, "protect_participation": True}
     assert scale_floor(setting(DIGITS, **given)) == pytest.approx(mixed, rel=0.03)
     assert scale_floor(setting(DIGITS, **given, skill="good")) == pytest.approx(good, rel=0.03)
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_runs_of_symbols_are_as_good_as_all_sets(epsilon: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.ones(7))
-    slope = rng.normal(size=7) * p
-    slope -= slope.sum() * p
-    sets = np.array(list(itertools.product([0.0, 1.0], repeat=7)))
-    gain = math.expm1(epsilon)
-    value = (gain * sets @ slope) ** 2 / (1 + gain * sets @ p)
-    full = -linprog(-value, A_eq=(1 + gain * sets).T, b_eq=np.ones(7)).fun
-    assert staircase_information(p, slope, epsilon) == pytest.approx(full, rel=1e-6)
 
 
 def test_symbols_may_be_grouped_where_there_are_many() -> None:
@@ -89,13 +73,20 @@ def test_knowing_more_about_workers_helps_and_never_harms() -> None:
 def test_at_a_cell_epsilon_of_a_tenth_sparse_digits_are_impossible() -> None:
     found = crowdveil_json(
         "plan", "--scale", "0:9", "--epsilon", 0.1, "--workers", 2000, "--share", 0.1, "--skill", "mixed",
-        "--protect-participation",
+        "--protect-participation", "--mechanism", "randomized-response",
     )  # fmt: skip
     assert found["feasible"] is False
     assert found["floor"] == pytest.approx(7.8, rel=0.03)
     assert "impossible" in found["why"]
     assert found["charge"]["epsilon"] == pytest.approx(10, rel=1e-6)
     assert {"expected_error", "interval", "workers_needed", "epsilon_needed", "mechanism", "method"} <= set(found)
+
+
+def test_a_mechanism_that_blurs_participation_is_not_recommended() -> None:
+    study = setting(Scale(1, 5), share=0.5, n_workers=30, protect_participation=True)
+    assert plan(study).mechanism in ("randomized-response", "subset-selection")
+    with pytest.raises(InputError, match="how many answered"):
+        plan(study, mechanism="optimal-scale")
 
 
 def test_the_workers_needed_reach_the_target() -> None:
@@ -174,5 +165,5 @@ def test_impossible_numbers_are_refused_in_one_sentence(flags: list[str], senten
 
 
 def test_json_is_json_even_where_numbers_are_infinite() -> None:
-    study = setting(Scale(0, 9), epsilon=0.01, n_workers=1, skill="1000")
+    study = setting(Scale(0, 2), epsilon=0.01, n_workers=1, skill="1000")
     assert json.loads(json.dumps(plan(study).to_json(), allow_nan=False))["feasible"] is False

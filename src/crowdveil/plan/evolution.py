@@ -120,7 +120,8 @@ def _draw(edges: Floats, truth: NDArray[np.int64], uniform: Floats) -> NDArray[n
     """Outputs by inversion; row t of the edges is moved to [t, t + 1), so that one search serves all rows."""
     n_truths, n_edges = edges.shape
     line = (np.minimum(edges, 1 - 1e-12) + np.arange(n_truths)[:, None]).ravel()
-    return np.searchsorted(line, truth + uniform, side="right") - truth * n_edges
+    place: NDArray[np.int64] = np.searchsorted(line, truth + uniform, side="right") - truth * n_edges
+    return place
 
 
 def _binned(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import ChannelError, InputError, UnservableError
@@ -68,7 +70,19 @@ def channel_of(name: str, setting: Setting) -> Channel:
     assert isinstance(table, Channel)
     if table.is_identity:
         raise InputError(f"mechanism {name} protects nothing, so there is no ε to plan with", fix=f"use {SIMPLEST}")
+    if _blurs_participation(table):
+        raise InputError(
+            f"with mechanism {name} a question not answered reports like an average answer, so that nobody can tell "
+            "how many answered",
+            fix=f"use {SIMPLEST}",
+        )
     return table
+
+
+def _blurs_participation(channel: Channel) -> bool:
+    """∅ reports as the mean of the levels: no method can then learn the share that was answered."""
+    table = channel.table
+    return channel.protects_participation and bool(np.allclose(table[-1], table[:-1].mean(axis=0), atol=1e-6))
 
 
 def _participation(setting: Setting) -> dict[str, bool]:
