@@ -6,6 +6,7 @@ study closes, and then nobody can link a report to a worker again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -25,16 +26,21 @@ def _secret(name: str, *, create: bool) -> bytes | None:
     """32 random bytes kept in a file that only the broker's user can read."""
     path = Path(settings.DATA_DIR) / name
     if create and not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_bytes()
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(32))
-            file.flush()
-            os.fsync(file.fileno())
+        _put_new(path, secrets.token_bytes(32))
     return path.read_bytes() if path.exists() else None
+
+
+def _put_new(path: Path, content: bytes) -> None:
+    """The file appears whole or not at all, and the first of two at once wins: nobody ever reads half a key."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    with contextlib.suppress(FileExistsError):
+        os.link(temporary, path)
+    temporary.unlink()
 
 
 @lru_cache(maxsize=1)
@@ -52,8 +58,8 @@ def signing_seed() -> bytes:
 
 def put_signing_seed(seed: bytes) -> None:
     path = Path(settings.DATA_DIR) / "signing.key"
-    path.touch(mode=0o600)
-    path.write_bytes(seed)
+    path.unlink(missing_ok=True)
+    _put_new(path, seed)
     _signer.cache_clear()
 
 

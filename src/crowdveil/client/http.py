@@ -11,7 +11,7 @@ import httpx
 
 from crowdveil.errors import CrowdveilError
 
-_RETRIED = (502, 503, 504)
+_RETRIED = (429, 502, 503, 504)
 
 
 class ProblemError(CrowdveilError):
@@ -27,7 +27,8 @@ class ProblemError(CrowdveilError):
 class Broker:
     """One broker, reached at `address`; `token` says who is asking.
 
-    A request that got no reply is sent again, the same bytes: reading is harmless and writing is idempotent.
+    A request that got no reply is sent again, the same bytes, if doing it twice is the same as doing it once; and one
+    that came too early is sent again when the broker says.
     """
 
     def __init__(self, address: str, *, token: str = "", attempts: int = 5, transport: Any = None) -> None:
@@ -76,17 +77,20 @@ class Broker:
                     file.write(piece)
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
+        repeatable = method != "POST" or "Idempotency_Key" in headers or path.endswith("/withdrawals")
         for attempt in range(1, self._attempts + 1):
+            last, wait = attempt == self._attempts, 0.1 * 2**attempt
             try:
                 response = self._http.request(method, path, json=body, headers=self._headers(headers))
-                if response.status_code not in _RETRIED or attempt == self._attempts:
+                if last or response.status_code not in _RETRIED:
                     return response
+                wait = max(wait, min(60.0, float(response.headers.get("Retry-After", "0"))))
             except httpx.TransportError as error:
-                if attempt == self._attempts:
-                    raise ProblemError(
-                        0, {"detail": f"the broker at {self.address} does not answer: {error}"}
-                    ) from None
-            time.sleep(0.1 * 2**attempt)
+                # What never reached the broker may be repeated in any case.
+                if last or not (repeatable or isinstance(error, httpx.ConnectError)):
+                    detail = f"the broker at {self.address} does not answer: {error}"
+                    raise ProblemError(0, {"detail": detail}) from None
+            time.sleep(wait)
         raise AssertionError("unreachable")
 
     def _headers(self, extra: dict[str, str]) -> dict[str, str]:

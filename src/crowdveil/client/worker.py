@@ -47,7 +47,7 @@ class Worker:
     def __init__(
         self, broker: Broker, home: str | Path, *, epsilon_cap: float = 4.0, entropy: Entropy | None = None
     ) -> None:
-        self._home = Path(home)
+        self._home = Path(home).expanduser()
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._broker = broker
         self._memory = Memory(self._home / "device.sqlite3")

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from crowdveil.broker.api.shapes import Given, Hex32, Hex64, State, Taken
 from crowdveil.broker.api.worker_shapes import Label
-from crowdveil.broker.hooks.notices import EVENTS
+from crowdveil.broker.hooks.notices import Event
 from crowdveil.broker.studies.draft import Draft
 
 Name = Annotated[
@@ -16,7 +16,6 @@ Name = Annotated[
 ]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Code = Annotated[str, StringConstraints(pattern=r"^[0-9]{6}$")]
-Event = Literal["study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready"]
 
 
 class SignIn(Taken):
@@ -118,7 +117,7 @@ class ExportParts(Given):
 
 class NewWebhook(Taken):
     url: Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
-    events: Annotated[list[Event], Field(min_length=1, max_length=len(EVENTS))]
+    events: Annotated[list[Event], Field(min_length=1, max_length=6)]
 
 
 class WebhookLine(Given):
@@ -175,14 +174,14 @@ class LedgerCheck(Given):
     problems: list[str]
 
 
-class Warning_(Given):
+class GuardWarning(Given):
     requester: str
     sentence: str
     studies: list[Hex32]
 
 
 class Warnings(Given):
-    items: list[Warning_]
+    items: list[GuardWarning]
 
 
 class PayoutLine(Given):

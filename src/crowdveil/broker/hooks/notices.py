@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -23,7 +23,7 @@ from crowdveil.broker.ids import random_id
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.models import Study
 
-EVENTS = ("study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready")
+Event = Literal["study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready"]
 _ATTEMPTS = 6
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+from django.db.models import Max
 
 from crowdveil.accounting.nano import NANO
 from crowdveil.broker import clock, vault
@@ -112,9 +113,13 @@ def _at_random(candidates: Candidates, money: float) -> list[str]:
 
 def _invite(study: Study, definition: Opened, accounts: list[str]) -> None:
     expires = clock.now() + timedelta(minutes=definition.document["reservation_minutes"])
+    round_before = Invitation.objects.filter(study=study).aggregate(last=Max("asked"))["last"] or 0
     with write():
         Invitation.objects.bulk_create(
-            [Invitation(study=study, account_id=account, expires=expires) for account in accounts],
+            [
+                Invitation(study=study, account_id=account, expires=expires, asked=round_before + 1)
+                for account in accounts
+            ],
             ignore_conflicts=True,
             batch_size=500,
         )
