@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from crowdveil.bench.postgres import Postgres, free_port
+from crowdveil.bench._postgres import Postgres, free_port
 from crowdveil.client import Broker, Requester
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
