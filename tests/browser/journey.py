@@ -10,7 +10,7 @@ ANSWERS = {"smoked": "yes", "often": "4", "where": "at work"}
 
 def until(page: Page, expression: str) -> None:
     """Wait for something that cannot be seen. Playwright's own way needs eval, which the page's policy forbids."""
-    for _ in range(100):
+    for _ in range(400):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(50)

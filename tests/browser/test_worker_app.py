@@ -12,6 +12,8 @@ from device.node import DEVICE
 from device.server import FixtureBroker
 from playwright.sync_api import BrowserContext, Page, expect
 
+from crowdveil.client.release import integrity
+
 FORGET_LOG = """async () => {
   const { openStore } = await import("./store.js");
   await (await openStore()).update(() => ({ result: null, writes: [{ table: "settings", key: "log" }] }));
@@ -254,17 +256,26 @@ def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -
 def test_new_code_is_noticed_and_waits_for_the_worker(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
     journey.controlled(page)
-    style, script = broker.file("style.css"), broker.file("sw.js")
-    assert style is not None
-    assert script is not None
-    broker.changed_files["style.css"] = style + b"\n:root { --changed: 1; }\n"
-    broker.changed_files["sw.js"] = script.replace(broker.manifest["release"].encode(), b"another")
+    release = broker.manifest["release"].encode()
+    changed = {
+        "style.css": (DEVICE / "style.css").read_bytes() + b"\n:root { --changed: 1; }\n",
+        "sw.js": (DEVICE / "sw.js").read_bytes().replace(release, b"another"),
+    }
+    # Files that do not fit their manifest are not taken at all.
+    broker.changed_files = changed
+    page.evaluate("navigator.serviceWorker.ready.then((registration) => registration.update())")
+    page.wait_for_timeout(500)
+    expect(page.get_by_role("status")).to_be_empty()
+    files = broker.manifest["files"] | {name: integrity(content) for name, content in changed.items()}
+    broker.changed_files = changed | {"manifest.json": json.dumps(broker.manifest | {"files": files}).encode()}
     page.reload()
     page.evaluate("navigator.serviceWorker.ready.then((registration) => registration.update())")
     expect(page.get_by_role("status")).to_contain_text("There is new code for this app")
     page.reload()
-    changed = "getComputedStyle(document.documentElement).getPropertyValue('--changed')"
-    assert page.evaluate(changed) == ""
+    style = "getComputedStyle(document.documentElement).getPropertyValue('--changed')"
+    assert page.evaluate(style) == ""
+    page.get_by_role("button", name="Use the new code").click()
+    journey.until(page, "() => caches.keys().then((names) => names.join() === 'another')")
 
 
 def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -> None:

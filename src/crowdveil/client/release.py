@@ -27,7 +27,7 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Every file that a browser loads with its SHA-256, and who vouches for it (nobody, in a development build)."""
+    """Every file that a browser loads with its hash, and who vouches for it (nobody, in a development build)."""
 
     release: str
     files: dict[str, str]
@@ -87,11 +87,11 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file but the manifest itself."""
+    """The hash of every file but the manifest itself."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != NAME)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {path.name: integrity(path.read_bytes()) for path in files}
 
 
 def integrity(content: bytes) -> str:
-    """The hash in the form that browsers check."""
+    """SHA-384 in the form that browsers check: import map, service worker and this manifest write the same."""
     return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import httpx
 
-from crowdveil.client.release import Manifest, read_manifest
+from crowdveil.client.release import Manifest, integrity, read_manifest
 from crowdveil.errors import InputError
 
 # A server that cheats only browsers must not be able to tell this check from a browser by its name.
@@ -95,4 +94,4 @@ def _hash_at(http: httpx.Client, address: str) -> str | None:
         response = http.get(address)
     except httpx.HTTPError as error:
         raise InputError(f"{address} cannot be reached: {error}", fix="check the address") from None
-    return hashlib.sha256(response.content).hexdigest() if response.status_code == httpx.codes.OK else None
+    return integrity(response.content) if response.status_code == httpx.codes.OK else None

@@ -6,7 +6,7 @@ import { h, icon, withValue } from "./dom.js";
 import { money, percent, t } from "./i18n.js";
 import { shownDown, shownUp } from "./nano.js";
 import { mostSure, symbols } from "./study.js";
-/** @import { Channel, Child, Entry, OnAnswer, Question, Study } from "./types.js" */
+/** @import { Budget, Child, Entry, Level, OnAnswer, Question, Study } from "./types.js" */
 
 const MOST_BUTTONS = 12;
 
@@ -92,14 +92,14 @@ function panel(kind, drawing, title, content) {
   return h("div", { class: `panel ${kind}` }, h("h3", {}, icon(drawing), title), h("p", {}, content));
 }
 
-/** The share of the cap that is used, and what a study would add. @param {{share: number}} now @param {number} [after] */
+/** The share of the cap that is used, and what a study would add. @param {Budget} now @param {number} [after] */
 export function budgetBar(now, after = now.share) {
   const shown = Math.min(after, 1);
   const bar = h("progress", { class: "bar", max: 1000, value: Math.round(shown * 1000), "aria-label": t("privacy.used", { percent: percent(shown) }) });
   return h("div", { class: after > 1 ? "budget over" : "budget" }, bar, h("p", {}, t("privacy.used", { percent: percent(shown) })));
 }
 
-/** One level in a line. @param {{protected: boolean, pay: number, charge: {epsilon: number}, channels: Map<string, Channel>}} level */
+/** One level in a line. @param {Level} level */
 export function levelLine(level) {
   if (!level.protected) return t("study.levelBare", { pay: money(level.pay) });
   const worst = Math.max(...[...level.channels.values()].map((channel) => channel.epsilon));
@@ -107,7 +107,7 @@ export function levelLine(level) {
   return t("study.levelLine", { pay: money(level.pay), epsilon: shownUp(level.charge.epsilon), percent: percent(sure) });
 }
 
-/** @param {{cap: any, used: any}} budget */
+/** @param {Budget} budget */
 export function budgetNumbers({ cap, used }) {
   return t("privacy.numbers", {
     spent: shownUp(used.epsilon), cap: shownDown(cap.epsilon), rho: shownUp(used.rho), rhoCap: shownDown(cap.rho),

@@ -82,7 +82,7 @@ function prefixSums(row) {
 }
 
 /**
- * How many thresholds are ≤ u. Every threshold is looked at, whatever u is, so that the time tells nothing.
+ * How many thresholds are ≤ u. Every one is looked at, whatever u is, so that the time tells nothing.
  * @param {Thresholds} row @param {number} high @param {number} low
  */
 function countPassed(row, high, low) {

@@ -1,8 +1,8 @@
 /**
  * Where the device remembers things: four tables in IndexedDB.
  *
- * Every change is one transaction: the rows are read, a decision is made without waiting for anything, and its
- * writes are made, all or none, also against another tab.
+ * Every change is one transaction: rows are read, a decision is made without waiting, and its writes are made, all
+ * or none, also against another tab.
  */
 /** @import { Decide, Rows, Store, Table } from "./types.js" */
 

@@ -1,8 +1,8 @@
 /**
- * Keeps the app's files, so that it works offline and its code stays what it was until the worker takes new code.
+ * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "f7ceff96202c2d57475d386b30dd29ab2c3373d24962db96cefa4bebe21af6b1";
+const RELEASE = "2d944bd2b5e95bf2bed83e204d3d977815af8777bad2a04c15970bb85516ed42";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
@@ -17,7 +17,7 @@ async function keepAll() {
   const cache = await caches.open(RELEASE);
   await cache.add("manifest.json");
   const { files } = await (await cache.match("manifest.json"))?.json();
-  await cache.addAll(["./", ...Object.keys(files)]);
+  await cache.addAll(["./", ...Object.entries(files).map(([name, integrity]) => new Request(name, { integrity }))]);
 }
 
 async function takeOver() {
