@@ -278,6 +278,22 @@ def test_new_code_is_noticed_and_waits_for_the_worker(page: Page, broker: Fixtur
     journey.until(page, "() => caches.keys().then((names) => names.join() === 'another')")
 
 
+def test_the_app_can_be_installed(page: Page, broker: FixtureBroker) -> None:
+    page.goto(f"{broker.address}/app/")
+    journey.controlled(page)
+    browser = page.context.new_cdp_session(page)
+    assert browser.send("Page.getAppManifest")["errors"] == []
+    problems = {each["errorId"] for each in browser.send("Page.getInstallabilityErrors")["installabilityErrors"]}
+    # Playwright's windows are private ones, in which no app is installed.
+    assert problems <= {"in-incognito"}
+
+
+def test_a_link_to_a_study_leads_there_after_the_start(page: Page, broker: FixtureBroker) -> None:
+    page.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Smoking and work")
+
+
 def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -> None:
     broker.open(studies.definition("b" * 32, protects=False, levels=("none", "medium"), title="Lunch"))
     journey.start(page, broker.address)
