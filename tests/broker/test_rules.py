@@ -365,6 +365,19 @@ def test_boxes_are_counted_from_whole_tick_vectors(place: Path, make_draft: Any)
         assert each["high"] - each["low"] < 0.5
 
 
+def test_truths_are_inferred_by_auto_and_say_why(place: Path, make_draft: Any) -> None:
+    from crowdveil.broker.results.estimates import estimate
+
+    scene = Scene(make_draft(goal="truth"))
+    for number in range(40):
+        scene.submit(scene.worker(), {"ill": int(number % 8 != 0), "days": 3 if number % 4 else number % 5}, "low")
+    ill, days = estimate(scene.study.id, scene.opened)["parts"]
+    assert (ill["method"], days["method"]) == ("channel-bp", "channel-em")
+    assert "channels are known" in ill["why"]
+    assert ill["questions"][0]["value"] == "yes"
+    assert days["questions"][0]["low"] <= days["questions"][0]["value"] <= days["questions"][0]["high"]
+
+
 def test_payouts_pay_each_cent_once(place: Path, make_draft: Any) -> None:
     from crowdveil.broker.payments.earnings import statement
     from crowdveil.broker.payments.payouts import pay_out

@@ -44,15 +44,20 @@ def deliver_due() -> int:
     """Send what is due; a failed notice waits twice as long each time and is given up after six attempts."""
     sent = 0
     for notice in Notice.objects.filter(due__lte=clock.now()).select_related("webhook")[:50]:
-        if _deliver(notice):
-            sent += 1
+        if not _claim(notice):
+            continue
+        delivered = _deliver(notice)
+        sent += delivered
+        if delivered or notice.attempts + 1 >= _ATTEMPTS:
             notice.delete()
-        elif notice.attempts + 1 >= _ATTEMPTS:
-            notice.delete()
-        else:
-            wait = timedelta(seconds=10 * 2**notice.attempts)
-            Notice.objects.filter(id=notice.id).update(attempts=notice.attempts + 1, due=clock.now() + wait)
     return sent
+
+
+def _claim(notice: Notice) -> bool:
+    """Of several processes that see the same notice, one puts it off for the others and sends it."""
+    wait = timedelta(seconds=10 * 2**notice.attempts)
+    mine = Notice.objects.filter(id=notice.id, attempts=notice.attempts)
+    return bool(mine.update(attempts=notice.attempts + 1, due=clock.now() + wait))
 
 
 def signature(secret: str, at: int, body: str) -> str:
