@@ -12,7 +12,7 @@ from crowdveil.broker.studies.views import progress
 _NAME = "Demo requester"
 _DRAFT = {
     "title": "Going to work ill",
-    "purpose": "How many people work while they are ill, how it feels, and why they do it.",
+    "purpose": "How many people work while they are ill, and why they do it.",
     "goal": "population",
     "consent_text": (
         "Your device randomises every answer before it leaves, skipped questions included. Nobody, this broker "
@@ -29,22 +29,16 @@ _DRAFT = {
             "domain": {"type": "choices", "options": ["no", "yes"]},
         },
         {
-            "id": "pressure",
-            "text": "How much pressure did you feel to work? (1: none, 5: very much)",
-            "domain": {"type": "scale", "low": "1", "high": "5", "step": "1"},
-            "show_if": {"question": "worked_ill", "any_of": ["yes"]},
-        },
-        {
             "id": "reasons",
-            "text": "Why did you work while ill? Tick all that apply.",
-            "domain": {"type": "tick-all", "boxes": ["money", "deadline", "colleagues"]},
-            "show_if": {"question": "worked_ill", "any_of": ["yes"]},
+            "text": "What makes people at your workplace come in ill? Tick all that apply.",
+            "domain": {"type": "tick-all", "boxes": ["money", "deadline"]},
         },
     ],
+    # Two questions leave enough of a budget of 4 that a hundred people say something.
     "levels": [
-        {"name": "low", "mechanism": "randomized-response", "epsilon": "1.3", "pay_cents": 40},
-        {"name": "medium", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": 30},
-        {"name": "high", "mechanism": "randomized-response", "epsilon": "0.5", "pay_cents": 20},
+        {"name": "low", "mechanism": "randomized-response", "epsilon": "1.9", "pay_cents": 40},
+        {"name": "medium", "mechanism": "randomized-response", "epsilon": "1.5", "pay_cents": 30},
+        {"name": "high", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": 20},
     ],
 }
 

@@ -52,7 +52,10 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [Path(__file__).parent / "console" / "templates"],
-        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+        "OPTIONS": {
+            "context_processors": ["django.template.context_processors.request"],
+            "libraries": {"console": "crowdveil.broker.console.tags"},
+        },
     }
 ]
 CSRF_COOKIE_SAMESITE = "Strict"

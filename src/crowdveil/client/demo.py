@@ -19,17 +19,15 @@ _LEVELS = ("low", "medium", "medium", "high")
 
 
 def answers_of_somebody() -> dict[str, object]:
-    """Six in ten worked while ill; they felt some pressure, mostly because of a deadline. One in ten skips."""
-    chance = uniforms(SystemEntropy(), 6)
+    """Seven in ten worked while ill; eight in ten know of deadlines, three in ten of money. One in ten skips."""
+    chance = uniforms(SystemEntropy(), 4)
     if chance[0] < 0.1:
         return {}
-    if chance[1] < 0.4:
-        return {"worked_ill": "no"}
-    ticked = [box for box, p, share in zip(_BOXES, chance[2:5], (0.3, 0.6, 0.4), strict=True) if p < share]
-    return {"worked_ill": "yes", "pressure": 2 + int(chance[5] * 4), "reasons": ticked}
+    ticked = [box for box, p, share in zip(_BOXES, chance[2:], (0.3, 0.8), strict=True) if p < share]
+    return {"worked_ill": "yes" if chance[1] < 0.7 else "no", "reasons": ticked}
 
 
-_BOXES = ("money", "deadline", "colleagues")
+_BOXES = ("money", "deadline")
 
 
 def answer_as_crowd(address: str, study: str, n_workers: int) -> None:

@@ -1,12 +1,17 @@
-"""Charts as numbers that a template draws in SVG: bars with their intervals, and a needle on a scale."""
+"""Charts as numbers that a template draws in SVG: bars with their intervals, and a needle on a scale.
+
+The drawing is as wide as a phone, so that its letters are read there at their own size.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-WIDTH, LABEL, ROW = 640, 180, 34
-_PLOT = WIDTH - LABEL - 70
+WIDTH, MARGIN, ROW = 360, 6, 46
+_PLOT = WIDTH - 2 * MARGIN
+_LONGEST = 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +28,21 @@ class Bar:
     x_high: float | None
 
     @property
+    def short(self) -> str:
+        """The label cut to what fits; the table has all of it."""
+        return self.label if len(self.label) <= _LONGEST else self.label[: _LONGEST - 1] + "…"
+
+    @property
+    def text_y(self) -> int:
+        return self.y + 16
+
+    @property
+    def bar_y(self) -> int:
+        return self.y + 22
+
+    @property
     def middle(self) -> int:
-        return self.y + ROW // 2
+        return self.y + 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +54,30 @@ class Shares:
     even_x: float
     even: float
     width: int = WIDTH
-    label: int = LABEL
+    left: int = MARGIN
+    right: int = WIDTH - MARGIN
+
+    @property
+    def floor_y(self) -> int:
+        return self.height - 18
 
 
-def shares_chart(shares: list[dict[str, Any]]) -> Shares:
-    """Bars of the shares; `even` is where all would stand if nothing were known."""
+def shares_chart(shares: list[dict[str, Any]], even: float, label: Callable[[str], str] = str) -> Shares:
+    """Bars of the shares; `even` is what somebody would say who knows nothing."""
     bars = [
         Bar(
-            each["option"],
+            label(each["option"]),
             each["share"],
             each["low"],
             each["high"],
-            place * ROW + 8,
+            place * ROW,
             _PLOT * _inside(each["share"]),
-            None if each["low"] is None else LABEL + _PLOT * _inside(each["low"]),
-            None if each["high"] is None else LABEL + _PLOT * _inside(each["high"]),
+            None if each["low"] is None else _at(each["low"]),
+            None if each["high"] is None else _at(each["high"]),
         )
         for place, each in enumerate(shares)
     ]
-    even = 1 / max(len(shares), 1)
-    return Shares(bars, len(shares) * ROW + 30, LABEL + _PLOT * even, even)
+    return Shares(bars, len(shares) * ROW + 24, _at(even), even)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +90,10 @@ class Needle:
     x_low: float
     x_high: float
     middle_x: float
-    left: int = 40
-    right: int = WIDTH - 40
+    left: int = 20
+    right: int = WIDTH - 20
     width: int = WIDTH
-    height: int = 84
+    height: int = 64
 
 
 def needle_chart(value: float, low: float | None, high: float | None, scale: dict[str, str]) -> Needle:
@@ -79,10 +101,14 @@ def needle_chart(value: float, low: float | None, high: float | None, scale: dic
     bottom, top = float(scale["low"]), float(scale["high"])
 
     def at(number: float) -> float:
-        return 40 + (WIDTH - 80) * _inside((number - bottom) / (top - bottom))
+        return 20 + (WIDTH - 40) * _inside((number - bottom) / (top - bottom))
 
     ends = (value if low is None else low, value if high is None else high)
     return Needle(scale["low"], scale["high"], at(value), at(ends[0]), at(ends[1]), at((bottom + top) / 2))
+
+
+def _at(share: float) -> float:
+    return MARGIN + _PLOT * _inside(share)
 
 
 def _inside(share: float) -> float:

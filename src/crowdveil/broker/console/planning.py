@@ -1,8 +1,10 @@
-"""The plan panel: what this study would find out at each level, before anybody is asked."""
+"""The plan panel: what error to expect from this budget and these levels, before anybody is asked."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,26 +13,30 @@ from django.views.decorators.http import require_POST
 
 from crowdveil.broker.console import forms
 from crowdveil.broker.console.door import page
+from crowdveil.broker.console.drafting import to_draft
+from crowdveil.broker.console.words import shown_epsilon, word
 from crowdveil.broker.payments.purse import cost_of
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.channels import channels_of, charge_of
 from crowdveil.broker.studies.draft import Draft, Level
+from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.plan import Crowd, Setting, predict, predict_population
 from crowdveil.plan.population import prior_spread
 
 _TYPICAL = "mixed"
+_ANSWERED = 0.9
+_MOST_QUESTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """One question at one level."""
+    """One question at one level, or at the mix of levels."""
 
     question: str
     level: str
     n_workers: int
-    epsilon: str
     expected: str
     guess: str
     tells: bool
@@ -40,56 +46,112 @@ class Outlook:
 @require_POST
 @page("requester")
 def panel(request: HttpRequest) -> HttpResponse:
-    """Rows for every protected level and question, if all workers chose that level."""
+    return render(request, "console/plan.html", {"plan": planned(forms.posted(request.POST))})
+
+
+def planned(form: dict[str, Any]) -> dict[str, Any]:
+    """Rows for the expected mix of levels and for every protected level alone, or the sentence why not."""
     try:
-        draft = forms.to_draft(forms.posted(request.POST))
-        rows = [row for level in draft.levels if level.epsilon for row in outlooks(draft, level)]
-        shown: dict[str, object] = {"rows": rows, "goal": draft.goal}
+        draft = to_draft(form)
+        mix = mix_of(form, draft)
+        levels = [level for level in draft.levels if level.epsilon]
+        rows = _mixed(draft, mix) if len(mix) > 1 and draft.goal == "population" else []
+        rows += [row for level in levels for row in outlooks(draft, level, affordable(draft, {level.name: 1.0}))]
     except (Refusal, InputError) as error:
-        shown = {"problem": str(error)}
-    return render(request, "console/plan.html", shown)
+        return {"problem": str(error)}
+    return {"rows": rows, "left_out": max(len(draft.questions) - _MOST_QUESTIONS, 0)}
 
 
-def outlooks(draft: Draft, level: Level) -> list[Outlook]:
-    """The error to expect for each question at this level, beside that of a guess."""
+def mix_of(form: dict[str, Any], draft: Draft) -> dict[str, float]:
+    """Which share of the workers is expected at each protected level; even where the form does not say."""
+    given = {level["name"]: level["share"] for level in form["levels"]}
+    names = [level.name for level in draft.levels if level.epsilon]
+    try:
+        weights = {name: float(given[name]) for name in names if given[name] != ""}
+    except ValueError:
+        raise Refusal("invalid", "the expected share of a level must be a number such as 40") from None
+    if any(not 0 <= weight <= 1e6 for weight in weights.values()):
+        raise Refusal("invalid", "the expected share of a level must be between 0 and 100")
+    total = sum(weights.values())
+    if total == 0:
+        return {name: 1 / len(names) for name in names}
+    return {name: weight / total for name, weight in weights.items() if weight > 0}
+
+
+def affordable(draft: Draft, mix: dict[str, float]) -> int:
+    """How many workers the money and the quota allow if they choose levels like this."""
+    pay: dict[str, int] = {level.name: cost_of(level.pay_cents) for level in draft.levels}
+    cost = sum(share * pay[name] for name, share in mix.items())
+    return draft.quota if cost == 0 else min(draft.quota, int(draft.budget_cents // cost))
+
+
+def _mixed(draft: Draft, mix: dict[str, float]) -> list[Outlook]:
+    """Independent groups of workers, weighted by their precision: 1 / error² adds up."""
+    n_workers = affordable(draft, mix)
+    precision: dict[str, float] = {question.id: 0.0 for question in draft.questions[:_MOST_QUESTIONS]}
+    for level in (level for level in draft.levels if level.name in mix):
+        channels = channels_of(draft, level)
+        for question in draft.questions[:_MOST_QUESTIONS]:
+            part = n_workers * mix[level.name]
+            if part >= 1:
+                error = _error(draft, level, question, channels[question.id], int(part))
+                precision[question.id] += 1 / max(error, 1e-9) ** 2
+    return [
+        _row(draft, question, _("expected mix"), n_workers, _root(precision[question.id]), "")
+        for question in draft.questions[:_MOST_QUESTIONS]
+    ]
+
+
+def _root(precision: float) -> float:
+    return 1 / math.sqrt(precision) if precision > 0 else math.inf
+
+
+def outlooks(draft: Draft, level: Level, n_workers: int) -> list[Outlook]:
+    """The error to expect for each question if every worker chose this level, beside that of a guess."""
     channels = channels_of(draft, level)
     charge = charge_of(list(channels.values()), draft.max_answers) or {"epsilon_nano": 0}
-    n_workers = affordable(draft, level)
-    rows = []
-    for question in draft.questions[:20]:
-        domain = question.domain.domain()
-        setting = Setting(
-            domain,
-            float(level.epsilon or 1),
-            max(n_workers, 1),
-            0.9,
-            Crowd.named(_TYPICAL, domain),
-            n_questions=len(draft.questions),
-            protect_participation=draft.protects_participation,
+    name = f"{word(level.name)} (ε {level.epsilon})"
+    return [
+        _row(
+            draft,
+            question,
+            name,
+            n_workers,
+            _error(draft, level, question, channels[question.id], n_workers),
+            shown_epsilon(charge["epsilon_nano"]),
         )
-        population = draft.goal == "population"
-        channel = channels[question.id]
-        found = predict_population(setting, channel) if population else predict(setting, channel, effort=0.2)
-        guess = prior_spread(domain) if population else setting.prior_error
-        rows.append(
-            Outlook(
-                question.text,
-                level.name,
-                n_workers,
-                str(level.epsilon),
-                _spelled(found.error, isinstance(domain, Scale)),
-                _spelled(guess, isinstance(domain, Scale)),
-                found.error < 0.9 * guess and n_workers > 0,
-                f"{charge['epsilon_nano'] / 1e9:.2f}",
-            )
-        )
-    return rows
+        for question in draft.questions[:_MOST_QUESTIONS]
+    ]
 
 
-def affordable(draft: Draft, level: Level) -> int:
-    """How many workers the money and the quota allow at this level's pay."""
-    cost = cost_of(level.pay_cents)
-    return draft.quota if cost == 0 else min(draft.quota, draft.budget_cents // cost)
+def _row(draft: Draft, question: Any, level: str, n_workers: int, error: float, charge: str) -> Outlook:
+    domain = question.domain.domain()
+    guess = prior_spread(domain) if draft.goal == "population" else _setting(draft, None, question, 1).prior_error
+    on_scale = isinstance(domain, Scale)
+    # Nobody can be more wrong than a guess that is known beforehand.
+    expected = _spelled(min(error, guess), on_scale)
+    tells = error < 0.9 * guess and n_workers > 0
+    return Outlook(question.text, level, n_workers, expected, _spelled(guess, on_scale), tells, charge)
+
+
+def _error(draft: Draft, level: Level, question: Any, channel: Channel, n_workers: int) -> float:
+    setting = _setting(draft, level, question, max(n_workers, 1))
+    if draft.goal == "population":
+        return predict_population(setting, channel).error
+    return predict(setting, channel, effort=0.2).error
+
+
+def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -> Setting:
+    domain = question.domain.domain()
+    return Setting(
+        domain,
+        float((level.epsilon if level else None) or 1),
+        n_workers,
+        _ANSWERED,
+        Crowd.named(_TYPICAL, domain),
+        n_questions=len(draft.questions),
+        protect_participation=draft.protects_participation,
+    )
 
 
 def _spelled(error: float, on_scale: bool) -> str:

@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from crowdveil.broker.console.charts import needle_chart, shares_chart
 from crowdveil.broker.console.door import page
+from crowdveil.broker.console.readings import reading
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results import export
 from crowdveil.broker.results.batches import latest, refresh
 from crowdveil.broker.results.quality import quality
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.studies.views import own_study, view
+from crowdveil.broker.studies.views import own_study, progress, view
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 
@@ -26,11 +26,11 @@ _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet
 def results(request: HttpRequest, study: str) -> HttpResponse:
     """The latest batch; below the minimum nothing is shown, and the page says so."""
     found = own_study(request.account.id, study)  # type: ignore[attr-defined]
-    shown: dict[str, Any] = {"study": view(found), "exports": _exports(found)}
+    shown: dict[str, Any] = {"study": view(found), "progress": progress(found), "exports": _exports(found)}
     try:
         refresh(found)
         batch = latest(found)
-        shown |= {"results": batch, "questions": _drawn(batch, found), "quality": _quality(found)}
+        shown |= {"results": batch, "questions": _read(batch, found), "quality": _quality(found)}
     except Refusal as refusal:
         if refusal.code != "below-minimum":
             raise
@@ -38,28 +38,29 @@ def results(request: HttpRequest, study: str) -> HttpResponse:
     return render(request, "console/results.html", shown)
 
 
-def _drawn(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
-    """Each question with its text, its chart and how it was estimated."""
-    asked = {question["id"]: question for question in json.loads(study.draft)["questions"]}
-    drawn = []
-    for part in batch["parts"]:
-        for question in part["questions"]:
-            domain = asked[question["question"]]["domain"]
-            row = question | {"text": asked[question["question"]]["text"], "part": part, "type": domain["type"]}
-            if question["shares"]:
-                row["shares_chart"] = shares_chart(question["shares"])
-            elif isinstance(question["value"], int | float) and domain["type"] == "scale":
-                row["needle"] = needle_chart(question["value"], question["low"], question["high"], domain)
-            drawn.append(row)
+def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
+    """Every question in the order of the study."""
+    draft = json.loads(study.draft)
+    asked = {question["id"]: question for question in draft["questions"]}
+    found = [
+        reading(result, asked[result["question"]], part, draft["goal"])
+        for part in batch["parts"]
+        for result in part["questions"]
+    ]
     order = list(asked)
-    return sorted(drawn, key=lambda row: order.index(row["question"]))
+    return sorted(found, key=lambda row: order.index(row["question"]))
 
 
 def _exports(study: Study) -> list[dict[str, Any]]:
-    return export.listed(study) if study.state in ("closed", "published") else []
+    """The files of a closed study; none below the minimum, where nothing may leave."""
+    try:
+        return export.listed(study) if study.state in ("closed", "published") else []
+    except Refusal:
+        return []
 
 
 def _quality(study: Study) -> dict[str, Any] | None:
+    """Only where workers agreed to be linked, and only from the minimum on."""
     try:
         return quality(study) if json.loads(study.draft)["linkable"] else None
     except Refusal:

@@ -7,15 +7,21 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from crowdveil.broker.console import forms
 from crowdveil.broker.console.door import page
+from crowdveil.broker.console.drafting import from_draft, to_draft
+from crowdveil.broker.console.planning import planned
+from crowdveil.broker.console.previewing import previews
 from crowdveil.broker.console.words import epsilon_words
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies import lifecycle
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.selection import choose
 from crowdveil.broker.studies.views import own_study, progress, view
+from crowdveil.mechanisms import MECHANISMS
 
 _ACTIONS = {
     "pilot": lifecycle.start_pilot,
@@ -44,13 +50,15 @@ def edit(request: HttpRequest, study: str = "") -> HttpResponse:
     """Build a study; adding and removing questions works without scripts."""
     found = own_study(request.account.id, study) if study else None  # type: ignore[attr-defined]
     if request.method != "POST":
-        form = forms.from_draft(json.loads(found.draft)) if found else forms.blank()
+        form = from_draft(json.loads(found.draft)) if found else forms.blank()
         return _editor(request, form, found)
     form = forms.posted(request.POST)
-    if _changed_questions(request, form):
+    if _changed_questions(request, form) or "preview" in request.POST:
         return _editor(request, form, found)
+    if "plan" in request.POST:
+        return _editor(request, form, found, plan=planned(form))
     try:
-        draft = forms.to_draft(form)
+        draft = to_draft(form)
         saved = lifecycle.revise(found, draft) if found else lifecycle.create(request.account, draft)  # type: ignore[attr-defined]
     except Refusal as refusal:
         return _editor(request, form, found, refusal)
@@ -72,9 +80,21 @@ def _changed_questions(request: HttpRequest, form: dict[str, Any]) -> bool:
 
 
 def _editor(
-    request: HttpRequest, form: dict[str, Any], found: Study | None, refusal: Refusal | None = None
+    request: HttpRequest,
+    form: dict[str, Any],
+    found: Study | None,
+    refusal: Refusal | None = None,
+    plan: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    shown = {"form": form, "study": found, "kinds": forms.KINDS, "problem": refusal.detail if refusal else ""}
+    shown = {
+        "form": forms.shown(form),
+        "study": found,
+        "policies": forms.POLICIES,
+        "mechanisms": sorted(name for name, each in MECHANISMS.items() if not each.research_only and name != "none"),
+        "previews": previews(form),
+        "plan": plan,
+        "problem": refusal.detail if refusal else "",
+    }
     return render(request, "console/edit.html", shown, status=refusal.status if refusal else 200)
 
 
@@ -83,8 +103,12 @@ def _editor(
 def follow(request: HttpRequest, study: str) -> HttpResponse:
     """One study: state, places, money, what each level promises, and what can be done next."""
     found = own_study(request.account.id, study)  # type: ignore[attr-defined]
-    shown = view(found)
-    return render(request, "console/study.html", {"study": shown, "progress": progress(found)})
+    return _followed(request, found)
+
+
+def _followed(request: HttpRequest, found: Study, good: str = "") -> HttpResponse:
+    shown = {"study": view(found), "progress": progress(found), "good": good}
+    return render(request, "console/study.html", shown)
 
 
 @require_GET
@@ -103,10 +127,17 @@ def act(request: HttpRequest, study: str, action: str) -> HttpResponse:
     if action == "discard":
         lifecycle.discard(found)
         return HttpResponseRedirect("/console/")
+    if action == "choose":
+        return _followed(request, found, _chosen(choose(found)))
     if action not in _ACTIONS:
         raise Refusal("not-found", "there is nothing at this address")
     moved = _ACTIONS[action](found)
     return HttpResponseRedirect(f"/console/studies/{moved.id}")
+
+
+def _chosen(selected: dict[str, Any]) -> str:
+    new, invited = selected["new"], selected["invited"]
+    return _("%(new)d workers were invited now, %(invited)d in all.") % {"new": new, "invited": invited}
 
 
 @require_GET

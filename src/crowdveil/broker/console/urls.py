@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from crowdveil.broker.console import assets, entering, operating, planning, showing, studies
+from crowdveil.broker.console import assets, entering, operating, planning, previewing, showing, studies
 
 urlpatterns = [
     path("", studies.home),
@@ -14,6 +14,7 @@ urlpatterns = [
     path("enrol", entering.enrol_page),
     path("enter/<str:link>", entering.enter),
     path("plan", planning.panel),
+    path("preview", previewing.preview),
     path("epsilon", studies.epsilon_in_words),
     path("studies/new", studies.edit),
     path("studies/<str:study>", studies.follow),

@@ -1,10 +1,12 @@
-"""ε in words that somebody without a course in privacy can use."""
+"""Words and numbers as people read them: ε as odds, money with two decimals, states and levels in their language."""
 
 from __future__ import annotations
 
+import json
 import math
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from crowdveil.guarantee import round_up
 
@@ -14,7 +16,8 @@ def epsilon_words(epsilon: float, n_options: int = 2) -> str:
     odds = math.exp(min(epsilon, 20))
     keep = odds / (odds + n_options - 1)
     return (
-        _(
+        f"ε = {epsilon:g}. "
+        + _(
             "One report changes the odds of any guess about an answer at most %(odds)s to 1. "
             "With %(options)d options, %(keep)d of 100 reports are the answer itself."
         )
@@ -34,6 +37,40 @@ def _strength(epsilon: float) -> str:
     return _("Weak protection: most reports are the answers. Use it for harmless questions only.")
 
 
+def word(name: str) -> str:
+    """A state, level, role or policy in the reader's language; what is unknown stays as it is."""
+    return {
+        "draft": pgettext("state", "draft"),
+        "pilot": pgettext("state", "pilot"),
+        "open": pgettext("state", "open"),
+        "closed": pgettext("state", "closed"),
+        "published": pgettext("state", "published"),
+        "none": pgettext("level", "none"),
+        "low": pgettext("level", "low"),
+        "medium": pgettext("level", "medium"),
+        "high": pgettext("level", "high"),
+        "requester": pgettext("role", "requester"),
+        "operator": pgettext("role", "operator"),
+        "first-come": pgettext("policy", "whoever comes first"),
+        "random": pgettext("policy", "a random choice"),
+        "greedy": pgettext("policy", "by how workers did before (greedy)"),
+        "choices": pgettext("question", "one of several options"),
+        "scale": pgettext("question", "a scale"),
+        "tick-all": pgettext("question", "tick all that apply"),
+    }.get(name, name)
+
+
+def option_words(option: str, kind: str) -> str:
+    """An option as people read it; a set of ticked boxes is a JSON list in the domain."""
+    if kind != "tick-all":
+        return option
+    try:
+        boxes = json.loads(option)
+    except ValueError:
+        return option
+    return " + ".join(boxes) if boxes else _("nothing ticked")
+
+
 def shown_epsilon(nano: int) -> str:
     """Nano-units as text, rounded up."""
     return round_up(nano / 1e9)
@@ -42,3 +79,7 @@ def shown_epsilon(nano: int) -> str:
 def money(cents: int) -> str:
     """Cents with two decimals."""
     return f"{cents // 100}.{cents % 100:02d}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}\u202f%"

@@ -1,0 +1,12 @@
+"""Filters for the console's templates."""
+
+from __future__ import annotations
+
+from django import template
+
+from crowdveil.broker.console import words
+
+register = template.Library()
+register.filter("money", words.money)
+register.filter("percent", words.percent)
+register.filter("word", words.word)
