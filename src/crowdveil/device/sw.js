@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "2d944bd2b5e95bf2bed83e204d3d977815af8777bad2a04c15970bb85516ed42";
+const RELEASE = "935ac9fb746c23af492968550a8ec43dbaff1ec023d1e53b46b44717835106bf";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
