@@ -110,3 +110,15 @@ def test_options_that_are_numbers_are_read_as_numbers() -> None:
     rows = [("ada", "q", "10"), ("bob", "q", "-2.5")]
     reports = Reports.unprotected(Answers.from_rows(rows, Choices(("-2.5", "10"))))
     assert Mean().fit(reports).values() == [3.75]
+
+
+@pytest.mark.parametrize("kind", [Mean, Median, WeightedMean])
+def test_the_floor_is_below_the_error_and_above_it_nothing_can_be_learned(kind: type[Mean]) -> None:
+    answers, truth = number_crowd(7, per_question=40)
+    for reports in (Reports.unprotected(answers), protected(answers, 3.0, 1)):
+        fitted = kind().fit(reports)
+        assert fitted.floor is not None
+        assert fitted.floor.smallest_error <= np.sqrt(np.square(fitted.value - truth).mean()) * 1.1
+    hopeless = kind().fit(protected(number_crowd(7, per_question=3)[0], 0.1, 1))
+    assert hopeless.floor is not None
+    assert not hopeless.floor.informative

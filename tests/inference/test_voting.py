@@ -115,3 +115,14 @@ def test_what_a_method_is_not_for_is_refused_with_an_alternative() -> None:
         method("majority", depth=3)
     with pytest.raises(InputError, match="max_iter must be at least 1"):
         method("dawid-skene", max_iter=0)
+
+
+@pytest.mark.parametrize("name", ["majority", "weighted-vote", "dawid-skene", "one-coin", "private-dawid-skene"])
+def test_it_is_said_when_reports_cannot_tell_more_than_the_prior(name: str) -> None:
+    answers, _ = choice_crowd(8, n_options=2, n_questions=300, per_question=4)
+    clear, blurred = (method(name).fit(protected(answers, epsilon, 1)) for epsilon in (3.0, 0.01))
+    assert clear.floor is not None
+    assert clear.floor.informative
+    assert blurred.floor is not None
+    assert not blurred.floor.informative
+    assert any("cannot say more" in warning for warning in blurred.warnings)

@@ -123,7 +123,8 @@ def scale_floor(
 def choice_floor(channels: Sequence[Channel], channel: NDArray[Any], n_questions: int, classes: NDArray[Any]) -> Floor:
     """The least error rate on choices for these reports, even if every worker knew the truth (Fano)."""
     classes = np.asarray(classes, dtype=np.float64)
-    counts = np.bincount(channel, minlength=len(channels)) / max(n_questions, 1)
+    seen = np.bincount(channel, minlength=len(channels)) if len(channels) > 1 else np.array([len(channel)])
+    counts = seen / max(n_questions, 1)
     allowed = sum(float(n) * mutual_information(each, classes) for n, each in zip(counts, channels, strict=True))
     prior_error = 1.0 - float(classes.max())
     smallest = min(least_error(classes, allowed), prior_error)

@@ -17,6 +17,7 @@ from crowdveil.inference.choice_model import ChoiceModel, Precision, working_pre
 from crowdveil.inference.emission import TINY, Emission, emission_of
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
+from crowdveil.inference.floors import told_choices
 from crowdveil.inference.layout import Layout
 from crowdveil.inference.model import Context, Parameters, Statistics
 from crowdveil.inference.votes import class_pull, noise_of, table_channels
@@ -200,7 +201,7 @@ class DawidSkene(IterativeMethod):
         # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
         confusion, classes = _confusion_of(done.parameters, reports.domain.size)
-        return finished(
+        estimate = finished(
             self,
             model,
             reports,
@@ -209,6 +210,7 @@ class DawidSkene(IterativeMethod):
             skills=_skills(reports, confusion, classes, columns["posterior"]),
             parameters=dict(done.parameters) | {"confusion": confusion, "classes": classes},
         )
+        return told_choices(estimate, reports, columns["posterior"])
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""

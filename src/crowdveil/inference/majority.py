@@ -11,6 +11,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import from_columns
+from crowdveil.inference.floors import told_choices
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
 
@@ -40,4 +41,4 @@ class Majority(Method):
         )
         low, high = wilson(share, effective_counts(reports, channels, reports.n_questions))
         columns = {"value": value, "confidence": share, "low": low, "high": high, "posterior": shares}
-        return from_columns(self, reports, columns)
+        return told_choices(from_columns(self, reports, columns), reports, votes)

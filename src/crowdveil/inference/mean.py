@@ -10,6 +10,7 @@ import numpy as np
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.fitting import from_columns
+from crowdveil.inference.floors import told_numbers
 from crowdveil.inference.numbers import centre, numbers_of, pooled, shrunk, sums, with_interval
 from crowdveil.reports import Reports
 
@@ -41,4 +42,4 @@ class Mean(Method):
         spread = shrunk(squares, freedom, pooled(squares, freedom, reports.domain))
         variance = spread * count / np.maximum(mass, 1e-6) ** 2
         columns = with_interval(value, variance, freedom, count > 0, reports.domain)
-        return from_columns(self, reports, columns)
+        return told_numbers(from_columns(self, reports, columns), reports, as_answers=self.as_answers)

@@ -13,6 +13,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.finishing import LEVEL, QUANTILE, on_simplex
 from crowdveil.inference.fitting import from_columns
+from crowdveil.inference.floors import told_numbers
 from crowdveil.inference.numbers import Numbers, bounds_of, half_step, numbers_of, pooled, shrunk, sums, with_interval
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
@@ -42,7 +43,7 @@ class Median(Method):
         noisy = not all(isinstance(channel, Channel) and channel.is_identity for channel in reports.channels)
         tables = all(isinstance(channel, Channel) for channel in reports.channels)
         columns = _debiased(reports) if noisy and tables and not self.as_answers else self._sorted(reports)
-        return from_columns(self, reports, columns)
+        return told_numbers(from_columns(self, reports, columns), reports, as_answers=self.as_answers)
 
     def _sorted(self, reports: Reports) -> dict[str, Array]:
         rows = numbers_of(reports, reports.channels, reports.domain, as_answers=self.as_answers)

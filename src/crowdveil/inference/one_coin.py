@@ -16,6 +16,7 @@ from crowdveil.inference.choice_model import ChoiceModel, Precision, working_pre
 from crowdveil.inference.emission import TINY, emission_of
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
+from crowdveil.inference.floors import told_choices
 from crowdveil.inference.layout import Layout
 from crowdveil.inference.model import Context, Parameters, Statistics
 from crowdveil.inference.votes import class_pull, noise_of, table_channels
@@ -179,7 +180,8 @@ class OneCoin(IterativeMethod):
         skill = done.parameters["skill"]
         low, high = wilson(skill, worker_worth(reports, table_channels(reports.channels), columns["posterior"]))
         skills = Skills(reports.workers, skill, low, high, "the probability of a right answer")
-        return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        return told_choices(estimate, reports, columns["posterior"])
 
 
 def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:

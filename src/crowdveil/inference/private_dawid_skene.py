@@ -21,6 +21,7 @@ from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.emission import as_labels
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import finished, fit_model, worker_worth
+from crowdveil.inference.floors import told_choices
 from crowdveil.inference.model import Context, Parameters, Statistics
 from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
 from crowdveil.inference.votes import table_channels
@@ -87,7 +88,8 @@ class PrivateDawidSkene(IterativeMethod):
         skill = _rescaled(done.parameters["skill"], reports, channels)
         low, high = wilson(skill, worker_worth(reports, channels, columns["posterior"]))
         skills = Skills(reports.workers, skill, low, high, "the probability of a right answer, rescaled for the noise")
-        return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        return told_choices(estimate, reports, columns["posterior"])
 
 
 def _check(channel: Channel) -> None:

@@ -20,6 +20,7 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.floors import told_numbers
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
 from crowdveil.inference.numbers import Numbers, bounds_of, centre, numbers_of, pooled, shrunk, sums, with_interval
 from crowdveil.reports import Reports
@@ -139,7 +140,7 @@ class WeightedMean(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, _start(reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(
+        estimate = finished(
             self,
             model,
             reports,
@@ -149,6 +150,7 @@ class WeightedMean(IterativeMethod):
             parameters=done.parameters,
             warnings=_warnings(reports, self.as_answers),
         )
+        return told_numbers(estimate, reports, as_answers=self.as_answers)
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -16,6 +16,7 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, worker_worth
+from crowdveil.inference.floors import told_choices
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
 from crowdveil.inference.votes import channel_worth, effective_counts, table_channels
 from crowdveil.reports import Reports
@@ -167,7 +168,8 @@ class WeightedVote(IterativeMethod):
         agreement = done.parameters["agreement"]
         low, high = wilson(agreement, worker_worth(reports, channels, columns["posterior"]))
         skills = Skills(reports.workers, agreement, low, high, "the share of answers that agree with the outcome")
-        return finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
+        return told_choices(estimate, reports, columns["posterior"])
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
