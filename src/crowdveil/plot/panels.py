@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from matplotlib import rc_context
@@ -118,7 +118,7 @@ def _plain_ticks(axes: Axes, panel: Panel) -> None:
 
 
 def _legend(figure: Figure, grid: list[Axes]) -> None:
-    entries = {}
+    entries: dict[str, Any] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
