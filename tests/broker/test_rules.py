@@ -484,3 +484,20 @@ def test_the_models_have_no_change_without_a_migration(place: Path) -> None:
     from django.core.management import call_command
 
     call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+def test_every_migration_applies_on_top_of_the_one_before(place: Path, tmp_path: Path) -> None:
+    from django.db.migrations.executor import MigrationExecutor
+    from django.db.utils import ConnectionHandler
+
+    from crowdveil.broker.database import database_settings
+
+    connection = ConnectionHandler({"default": database_settings("", tmp_path)})["default"]
+    # Tables of Django's own send signals about the default connection; ours are what is tested.
+    plan = [node for node in MigrationExecutor(connection).loader.graph.leaf_nodes() if node[0] != "contenttypes"]
+    steps = [migration for migration, _ in MigrationExecutor(connection).migration_plan(plan)]
+    for migration in steps:
+        MigrationExecutor(connection).migrate([(migration.app_label, migration.name)])
+    assert MigrationExecutor(connection).migration_plan(plan) == []
+    assert {"intake", "ledger", "payments", "identity", "studies"} <= {migration.app_label for migration in steps}
+    connection.close()

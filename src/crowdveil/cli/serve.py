@@ -44,9 +44,6 @@ def command(
     os.environ["CROWDVEIL_LOG"] = log
     os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
     if demo:
-        # The whole crowd of the demonstration signs up from this machine.
-        os.environ.setdefault("CROWDVEIL_SIGN_UP_LIMIT", "0")
-    if demo:
         # A whole crowd and its audience come from one address.
         os.environ.setdefault("CROWDVEIL_SIGN_UP_LIMIT", "0")
     Place(data_dir.resolve(), database).enter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 import time
@@ -76,4 +77,6 @@ def _wait_for(address: str, seconds: float = 60.0) -> None:
 
 
 if __name__ == "__main__":
-    answer_as_crowd(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    # The crowd goes home when the broker does.
+    with contextlib.suppress(ProblemError, KeyboardInterrupt):
+        answer_as_crowd(sys.argv[1], sys.argv[2], int(sys.argv[3]))
