@@ -78,6 +78,11 @@ def select(rows: Sequence[Row], **wanted: Value) -> list[Row]:
     return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
 
 
+def labelled(rows: Sequence[Row], **columns: Value) -> list[Row]:
+    """The rows with these columns before their own."""
+    return [columns | row for row in rows]
+
+
 def column(rows: Sequence[Row], name: str) -> list[float]:
     """A numeric column of the rows."""
     return [float(row[name]) for row in rows]

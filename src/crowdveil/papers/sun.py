@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict, column, select
+from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict, column, labelled, select
 from crowdveil.papers.sun_trial import (
     MECHANISMS,
     PAPER,
@@ -16,7 +16,6 @@ from crowdveil.papers.sun_trial import (
     change,
     drawn_baselines,
     error,
-    labelled,
     measure,
     readings,
 )

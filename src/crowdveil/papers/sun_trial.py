@@ -97,10 +97,6 @@ def mae(value: Floats, truth: Floats) -> float:
     return float(np.nanmean(np.abs(value - truth)))
 
 
-def labelled(rows: Sequence[Row], **columns: str | float) -> list[Row]:
-    return [columns | row for row in rows]
-
-
 def error(rows: Sequence[Row], mechanism: str, **wanted: str | float) -> float:
     """The mean MAE over trials, in the default reading unless another is wanted."""
     return mean_of(rows, "mae", mechanism=mechanism, **({"reading": "default"} | wanted))
