@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from crowdveil.papers import li, li_more, loki, sun, sun_real, sun_theorems
+from crowdveil.papers import (
+    li,
+    li_additional,
+    li_more,
+    loki,
+    loki_attack,
+    loki_selection,
+    sun,
+    sun_real,
+    sun_theorems,
+    wang,
+)
 from crowdveil.papers.reproduction import Claim, Reproduction, Settings
 
 REPRODUCTIONS: dict[str, Reproduction] = {
@@ -20,8 +31,14 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         li_more.Figure1(),
         li_more.Figure2(),
         li.Figure3(),
-        li_more.Additional(),
+        li_additional.Additional(),
+        wang.Theorem2(),
+        wang.Theorem3(),
+        wang.Theorem4(),
         loki.Examples(),
+        loki_selection.Figure2a(),
+        loki_selection.Figure2b(),
+        loki_attack.Attack(),
     )
 }
 
