@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crowdveil.papers import (
+    beyond,
     li,
     li_additional,
     li_more,
@@ -39,6 +40,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         loki_selection.Figure2a(),
         loki_selection.Figure2b(),
         loki_attack.Attack(),
+        beyond.BeyondChannel(),
     )
 }
 

@@ -33,8 +33,8 @@ class Attack(Reproduction):
         "birth, sex and postcode (Golle, 2006, found 63 % for the United States). Each of 400 workers takes each of "
         "the first three surveys with probability (72/400)^⅓ and the fourth with 18/72, which gives the paper's counts "
         "on average. The attacker names the person of the public roll who fits the linked reports best; a tie is a "
-        "guess. Without linkable ids each survey is matched to the roll by itself. Local privacy is randomised response "
-        "of ε per survey (one value each: day and month; year and sex; postcode), exact from the channel."
+        "guess. Without linkable ids each survey is matched to the roll by itself. Local privacy is randomised "
+        "response of ε per survey (one value each: day and month; year and sex; postcode), exact from the channel."
     )
     n_people: int = 260_000
     n_postcodes: int = 20

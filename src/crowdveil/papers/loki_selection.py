@@ -168,8 +168,8 @@ class Figure2b(Reproduction):
     needs_data = (DATASET,)
     interpretation = (
         f"{_READING} Surveys are the films from 2005 to 2009 in random order, the budget is C = 2 each, and a worker "
-        "may spend ε = 20 in all (basic composition). The greedy policy stops at no gain. Depletion is the share of that "
-        "ε which protected workers have used up."
+        "may spend ε = 20 in all (basic composition). The greedy policy stops at no gain. Depletion is the share of "
+        "that ε which protected workers have used up."
     )
     alphas: tuple[float, ...] = (0.0, 0.25, 0.5, 0.9)
     last: int = 2009

@@ -1,0 +1,190 @@
+"""Beyond the papers: methods that know the channel beside all published ones, at equal exact privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from crowdveil.answers import Answers
+from crowdveil.entropy import Keystream
+from crowdveil.inference import METHODS, Majority, Method, OneCoin, PrivateDawidSkene, WeightedVote
+from crowdveil.mechanisms import Laplace, Mechanism, RandomizedResponse, SparseTwoLayer, TwoLayer
+from crowdveil.papers.li_trial import as_answers, duchenne, error_rate
+from crowdveil.papers.real import Dataset, numeric
+from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, column, labelled, mean_of, select
+from crowdveil.papers.sun_trial import Reading as SunReading
+from crowdveil.papers.sun_trial import algorithm_1, baselines, mae
+from crowdveil.plot import Panel, Series, panels
+from crowdveil.reports import Reports
+from crowdveil.simulate import preset
+from crowdveil.two_layer_law import value_epsilon
+
+SCALES = {"sun": "Sun's synthetic crowd", "wsd": "Web (wsd), levels 0..4"}
+CHOICES = {"experts": "experts among spammers", "duchenne": "Duchenne smiles"}
+OURS = {"sun": "RR, channel-em (ours)", "wsd": "RR, channel-em (ours)"} | dict.fromkeys(
+    CHOICES, "RR, channel-bp (ours)"
+)
+_LINES = ("no privacy", "best constant", "mid-level", "coin")
+Infer = Callable[[Reports], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeyondChannel(Reproduction):
+    """Four crowds, each at the same exact ε for every mechanism."""
+
+    id = "beyond-channel"
+    title = "methods that know the channel, at equal exact privacy"
+    paper = "crowdveil: channel-em and channel-bp beside the published mechanisms and methods"
+    needs_data = ("wsd", "duchenne")
+    interpretation = (
+        "every curve stands at the ε it really has. On scales the unit is the cell: LP uses noise range/ε, 2-layer "
+        "draws its ε_i from U(0, ε) so that nobody exceeds ε; MF is left out because it has no finite ε per cell. On "
+        "choices the unit is the value: two layers draw from U(a, ½) with a such that a worker with the median number "
+        "of answers has that ε exactly. Published methods read reports as answers. One-coin, channel-em and channel-bp "
+        "are ours. With --quick the synthetic crowds are smaller."
+    )
+    cells: tuple[float, ...] = (1.0, 2.0, 3.0)
+    values: tuple[float, ...] = (0.5, 1.0, 2.0)
+
+    def rows(self, settings: Settings) -> list[Row]:
+        rows: list[Row] = []
+        for seed in settings.seeds(1 if settings.quick else None):
+            for crowd in (*SCALES, *CHOICES):
+                settings.progress(f"{self.id}: {crowd}")
+                measured = (
+                    self._scale(crowd, seed, settings) if crowd in SCALES else self._choice(crowd, seed, settings)
+                )
+                rows += labelled(measured, crowd=crowd, trial=float(seed))
+        return rows
+
+    def _scale(self, crowd: str, seed: int, settings: Settings) -> list[Row]:
+        data = _scale_data(crowd, seed, settings)
+        rows: list[Row] = [
+            {"method": str(row["mechanism"]), "error": row["mae"]}
+            for row in baselines(data.answers, data.truth, SunReading())
+            if row["mechanism"] in _LINES
+        ]
+        for epsilon in self.cells:
+            for name, mechanism, infer in _scale_runs(epsilon):
+                reports = mechanism.randomize(data.answers, Keystream(f"{seed}:{name}:{epsilon}"))
+                exact = mechanism.guarantee(data.answers.domain).epsilon
+                row: Row = {"method": name, "epsilon": epsilon, "exact_epsilon": exact, "unit": "cell"}
+                rows.append(row | {"error": mae(infer(reports), data.truth)})
+        return rows
+
+    def _choice(self, crowd: str, seed: int, settings: Settings) -> list[Row]:
+        data = _choice_data(crowd, seed, settings)
+        known = data.truth[~np.isnan(data.truth)].astype(int)
+        plain = WeightedVote(max_iter=20).fit(Reports.unprotected(data.answers))
+        rows: list[Row] = [
+            {"method": "no privacy", "error": error_rate(plain, data.truth)},
+            {"method": "best constant", "error": 1 - float(np.bincount(known).max()) / len(known)},
+            {"method": "coin", "error": 0.5},
+        ]
+        for epsilon in self.values:
+            for name, reports, exact, method in _choice_runs(data.answers, epsilon, seed):
+                row: Row = {"method": name, "epsilon": epsilon, "exact_epsilon": exact, "unit": "value"}
+                rows.append(row | {"error": error_rate(method.fit(reports), data.truth)})
+        return rows
+
+    def claims(self, rows: Sequence[Row]) -> list[Claim]:
+        claims = []
+        for crowd, name in (SCALES | CHOICES).items():
+            part = select(rows, crowd=crowd)
+            for epsilon in self.cells if crowd in SCALES else self.values:
+                claims.append(_comparison(part, name, OURS[crowd], epsilon))
+        return claims
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        drawn = []
+        for crowd, title in (SCALES | CHOICES).items():
+            part = select(rows, crowd=crowd)
+            names = dict.fromkeys(str(row["method"]) for row in part if "epsilon" in row)
+            epsilons = self.cells if crowd in SCALES else self.values
+            series = [
+                Series(
+                    name,
+                    [column(select(part, method=name, epsilon=epsilon), "exact_epsilon")[0] for epsilon in epsilons],
+                    [mean_of(part, "error", method=name, epsilon=epsilon) for epsilon in epsilons],
+                )
+                for name in names
+            ]
+            lines = {name: mean_of(part, "error", method=name) for name in _LINES if select(part, method=name)}
+            unit, measure = ("cell", "MAE") if crowd in SCALES else ("value", "error rate")
+            drawn.append(Panel(title, f"exact ε per {unit}", measure, series, lines, log_x=True))
+        return panels(drawn, caption="Equal exact ε for every mechanism (no claimed ε differs from it here).")
+
+
+def _comparison(rows: Sequence[Row], crowd: str, ours: str, epsilon: float) -> Claim:
+    errors = {
+        name: mean_of(rows, "error", method=name, epsilon=epsilon)
+        for name in dict.fromkeys(str(row["method"]) for row in rows if row.get("epsilon") == epsilon)
+    }
+    mine = errors.pop(ours, float("nan"))
+    published = {name: value for name, value in errors.items() if "(ours)" not in name}
+    best = min(published, key=lambda name: published[name])
+    constant = mean_of(rows, "error", method="best constant")
+    unit = str(select(rows, epsilon=epsilon)[0]["unit"])
+    return Claim(
+        f"{crowd}, exact ε = {epsilon:g} per {unit}: {ours.removesuffix(' (ours)')} beside the best published",
+        f"{best} {published[best]:.3f}",
+        f"{mine:.3f} (best constant {constant:.3f}, no privacy {mean_of(rows, 'error', method='no privacy'):.3f})",
+        "cannot tell" if np.isnan(mine) else "holds" if mine <= published[best] else "differs",
+    )
+
+
+def _scale_data(crowd: str, seed: int, settings: Settings) -> Dataset:
+    if crowd == "wsd":
+        return numeric("wsd", settings, highest=4)
+    drawn = preset("sun", n_workers=1000 if settings.quick else 2000, n_questions=100 if settings.quick else 200).draw(
+        seed
+    )
+    return Dataset(drawn.answers, drawn.truth)
+
+
+def _choice_data(crowd: str, seed: int, settings: Settings) -> Dataset:
+    if crowd == "duchenne":
+        return duchenne(settings)
+    n = 300 if settings.quick else 500
+    drawn = preset("wang-spammers", n_workers=n, n_questions=n, experts=int(np.ceil(n**0.45))).draw(seed)
+    return Dataset(drawn.answers, drawn.truth.astype(np.float64))
+
+
+def _scale_runs(epsilon: float) -> Iterator[tuple[str, Mechanism, Infer]]:
+    response = RandomizedResponse(epsilon=epsilon, protect_participation=True)
+    yield "LP, Algorithm 1", Laplace(epsilon=epsilon, protect_participation=True, fill="random"), algorithm_1
+    yield "RR, Algorithm 1", response, algorithm_1
+    yield "2-layer, Algorithm 1", SparseTwoLayer(epsilon=epsilon / 2), algorithm_1
+    if (ours := METHODS.get("channel-em")) is not None:
+        yield "RR, channel-em (ours)", response, lambda reports: np.asarray(ours().fit(reports).value, dtype=np.float64)
+
+
+def _choice_runs(answers: Answers, epsilon: float, seed: int) -> Iterator[tuple[str, Reports, float, Method]]:
+    mechanism = RandomizedResponse(epsilon=epsilon)
+    reports = mechanism.randomize(answers, Keystream(f"{seed}:RR:{epsilon}"))
+    exact = mechanism.channel(answers.domain).epsilon
+    yield "RR, majority", reports, exact, Majority()
+    yield "RR, TD", as_answers(reports), exact, WeightedVote(max_iter=20)
+    yield "RR, private Dawid–Skene", reports, exact, PrivateDawidSkene()
+    two, loss = two_layer_with(answers, epsilon)
+    yield "two layers, TD", as_answers(two.randomize(answers, Keystream(seed))), loss, WeightedVote(max_iter=20)
+    yield "RR, one-coin (ours)", reports, exact, OneCoin()
+    if (ours := METHODS.get("channel-bp")) is not None:
+        yield "RR, channel-bp (ours)", reports, exact, ours()
+
+
+def two_layer_with(answers: Answers, epsilon: float) -> tuple[TwoLayer, float]:
+    """Flips from U(a, ½), a the smallest multiple of 1/512 that keeps ε for the median number of answers."""
+    counts = np.bincount(answers.worker, minlength=len(answers.workers))
+    typical, half = int(np.median(counts[counts > 0])), Fraction(1, 2)
+    low, high = 0, 255
+    while low < high:
+        middle = (low + high) // 2
+        fits = value_epsilon(typical, 2, Fraction(middle, 512), half) <= epsilon
+        low, high = (low, middle) if fits else (middle + 1, high)
+    exact = value_epsilon(typical, 2, Fraction(low, 512), half)
+    return TwoLayer(low=low / 512, high=0.5), exact
