@@ -229,6 +229,18 @@ def test_another_level_can_be_chosen_before_the_draw(page: Page, broker: Fixture
     assert all("63%" in sentence for sentence in journey.panels(page, "tells").values())
 
 
+def test_what_was_sent_can_be_seen_when_the_study_is_gone(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    journey.send(page)
+    sent = journey.panels(page, "leaves")
+    broker.served.clear()
+    page.reload()
+    assert journey.panels(page, "leaves") == sent
+
+
 def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
     journey.accept(page)
@@ -274,7 +286,8 @@ def test_new_code_is_noticed_and_waits_for_the_worker(page: Page, broker: Fixtur
     page.reload()
     style = "getComputedStyle(document.documentElement).getPropertyValue('--changed')"
     assert page.evaluate(style) == ""
-    page.get_by_role("button", name="Use the new code").click()
+    with page.expect_event("load"):
+        page.get_by_role("button", name="Use the new code").click()
     journey.until(page, "() => caches.keys().then((names) => names.join() === 'another')")
 
 

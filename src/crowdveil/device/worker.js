@@ -93,7 +93,7 @@ async function followLog(store, wanted) {
   await put(store, "settings", "log", seen);
 }
 
-/** Fetched and kept, or what was kept when offline. @param {Store} store @param {string} key @param {() => Promise<any>} fresh */
+/** Fetched and kept, or what was kept when there is no answer. @param {Store} store @param {string} key @param {() => Promise<any>} fresh */
 async function remembered(store, key, fresh) {
   try {
     const value = await fresh();
@@ -101,7 +101,7 @@ async function remembered(store, key, fresh) {
     return value;
   } catch (error) {
     const kept = await store.update(({ settings }) => ({ result: settings.get(key) }));
-    if (error instanceof Offline && kept !== undefined) return kept;
+    if (!(error instanceof Refusal) && kept !== undefined) return kept;
     throw error;
   }
 }
