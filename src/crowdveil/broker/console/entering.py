@@ -16,7 +16,7 @@ from crowdveil.broker.identity.links import redeem
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
 from crowdveil.broker.identity.tokens import digest, issue
-from crowdveil.broker.operations.limits import limit
+from crowdveil.broker.operations.limits import limit_address
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.writing import write
 
@@ -26,7 +26,7 @@ from crowdveil.broker.writing import write
 def sign_in_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "console/sign_in.html")
-    limit(f"sign-in {request.META.get('REMOTE_ADDR', '')}", settings.SIGN_UP_LIMIT)
+    limit_address(request, "sign-in", settings.SIGN_UP_LIMIT)
     given = request.POST
     try:
         session = sign_in(given.get("name", ""), given.get("password", ""), given.get("code") or None)
@@ -54,6 +54,7 @@ def enrol_page(request: HttpRequest) -> HttpResponse:
     return render(request, "console/enrol.html", shown, status=422 if "problem" in shown else 200)
 
 
+@require_http_methods(["GET"])
 @page()
 def enter(request: HttpRequest, link: str) -> HttpResponse:
     """A one-time link: of two who follow it, one gets in."""

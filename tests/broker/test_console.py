@@ -1,0 +1,470 @@
+"""The console over HTTP: who sees which page, forms that cannot be forged, and words that stay words."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from broker.conftest import Server, draft
+
+from crowdveil.broker.identity.totp import code_at
+from crowdveil.client import Worker
+
+COOKIE = "crowdveil_session"
+EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'&{{ 7|add:1 }}"
+PAGES = {
+    "/console/": ("requester", "operator"),
+    "/console/studies/new": ("requester",),
+    "/console/studies/{study}": ("requester",),
+    "/console/studies/{draft}/edit": ("requester",),
+    "/console/studies/{study}/progress": ("requester",),
+    "/console/studies/{study}/results": ("requester",),
+    "/console/epsilon?level-low-epsilon=1": ("requester",),
+    "/console/operator": ("operator",),
+    "/console/enrol": ("enrol",),
+}
+FORMS = {
+    "/console/studies/new": ("requester",),
+    "/console/plan": ("requester",),
+    "/console/preview": ("requester",),
+    "/console/studies/{draft}/copy": ("requester",),
+    "/console/operator/invite": ("operator",),
+    "/console/operator/payouts": ("operator",),
+    "/console/operator/accounts/{study}": ("operator",),
+}
+
+
+class Console:
+    """A browser without scripts: keeps cookies, fills the CSRF token into forms."""
+
+    def __init__(self, address: str, token: str = "") -> None:
+        self.http = httpx.Client(base_url=address, follow_redirects=False, timeout=60)
+        self.http.headers["Referer"] = address
+        if token:
+            self.http.cookies.set(COOKIE, token, domain="127.0.0.1", path="/console/")
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.http.get(path, headers=headers)
+
+    def post(self, path: str, fields: dict[str, str] | None = None, *, forged: bool = False) -> httpx.Response:
+        sent = dict(fields or {})
+        if not forged:
+            found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get("/console/sign-in").text)
+            assert found
+            sent["csrfmiddlewaretoken"] = found[1]
+        return self.http.post(path, data=sent)
+
+
+class Fields(HTMLParser):
+    """What a browser would send from the editor."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self._text = self._select = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        name = given.get("name", "")
+        if tag == "input" and name and "form" not in given and name != "csrfmiddlewaretoken":
+            if given.get("type") not in ("checkbox", "radio"):
+                self.fields[name] = given.get("value", "")
+            elif "checked" in given:
+                self.fields[name] = given.get("value", "on")
+        elif tag == "textarea":
+            self._text, self.fields[name] = name, ""
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and "selected" in given:
+            self.fields[self._select] = given.get("value", "randomized-response")
+
+    def handle_data(self, data: str) -> None:
+        if self._text:
+            self.fields[self._text] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._text = "" if tag == "textarea" else self._text
+
+
+@pytest.fixture(scope="module")
+def tokens(sqlite_server: Server) -> dict[str, str]:
+    made = sqlite_server.broker(sqlite_server.operator()).call(
+        "POST", "/operator/accounts", {"name": "half enrolled", "role": "requester"}
+    )
+    first = {"name": "half enrolled", "password": made["one_time_password"]}
+    return {
+        "requester": sqlite_server.requester_token("console requester"),
+        "operator": sqlite_server.operator(),
+        "worker": sqlite_server.worker_token(),
+        "enrol": str(sqlite_server.broker().call("POST", "/sessions", first)["token"]),
+    }
+
+
+@pytest.fixture(scope="module")
+def consoles(sqlite_server: Server, tokens: dict[str, str]) -> Iterator[dict[str, Console]]:
+    made = {role: Console(sqlite_server.address, token) for role, token in tokens.items()}
+    made["nobody"] = Console(sqlite_server.address)
+    yield made
+    for each in made.values():
+        each.http.close()
+
+
+@pytest.fixture(scope="module")
+def studies(sqlite_server: Server, tokens: dict[str, str]) -> dict[str, str]:
+    """An open study and a draft of the requester."""
+    broker = sqlite_server.broker(tokens["requester"])
+    opened, kept = (broker.call("POST", "/requester/studies", draft())["id"] for _ in range(2))
+    broker.call("POST", f"/requester/studies/{opened}/open")
+    return {"study": opened, "draft": kept}
+
+
+@pytest.fixture(scope="module")
+def mine(consoles: dict[str, Console]) -> Console:
+    return consoles["requester"]
+
+
+def form(**changes: str) -> dict[str, str]:
+    """The editor filled in with one question, as a browser sends it."""
+    return {
+        "n_questions": "1",
+        "title": "Sleep",
+        "purpose": "How well people sleep.",
+        "consent_text": "I agree.",
+        "goal": "population",
+        "quota": "100",
+        "minimum_n": "20",
+        "pilot_quota": "10",
+        "reservation_minutes": "60",
+        "budget": "100.00",
+        "policy": "first-come",
+        "q0-id": "sleep",
+        "q0-text": "Did you sleep well?",
+        "q0-type": "choices",
+        "q0-options": "no\nyes",
+        "level-medium": "on",
+        "level-medium-epsilon": "1",
+        "level-medium-pay_cents": "20",
+        **changes,
+    }
+
+
+def n_studies(server: Server) -> int:
+    with sqlite3.connect(server.home / "crowdveil.sqlite3") as database:
+        return int(database.execute("select count(*) from studies_study").fetchone()[0])
+
+
+@pytest.mark.parametrize("role", ["nobody", "worker", "enrol", "requester", "operator"])
+def test_every_page_is_for_its_role_alone(consoles: dict[str, Console], studies: dict[str, str], role: str) -> None:
+    for path, roles in PAGES.items():
+        reply = consoles[role].get(path.format(**studies))
+        if role in roles:
+            assert reply.status_code == (302 if (role, path) == ("operator", "/console/") else 200), path
+        elif role in ("nobody", "worker"):
+            assert (reply.status_code, reply.headers["Location"]) == (302, "/console/sign-in"), path
+        else:
+            assert reply.status_code == 403, path
+            assert "this page is for" in reply.text
+
+
+@pytest.mark.parametrize("role", ["nobody", "worker", "enrol", "requester", "operator"])
+def test_every_form_needs_its_role_and_its_token(
+    consoles: dict[str, Console], studies: dict[str, str], role: str
+) -> None:
+    for path, roles in FORMS.items():
+        forged = consoles[role].post(path.format(**studies), form(), forged=True)
+        assert forged.status_code == 403, path
+        assert "expired or came from elsewhere" in forged.text
+        if role not in roles:
+            refused = consoles[role].post(path.format(**studies), form())
+            assert refused.status_code == (302 if role in ("nobody", "worker") else 403), path
+
+
+def test_every_page_allows_nothing_from_elsewhere(consoles: dict[str, Console], studies: dict[str, str]) -> None:
+    for path, roles in [*PAGES.items(), ("/console/sign-in", ("nobody",)), ("/console/enter/none", ("nobody",))]:
+        reply = consoles[roles[0]].get(path.format(**studies))
+        policy = reply.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'"), path
+        assert "unsafe" not in policy
+        assert reply.headers["Cache-Control"] == "no-store", path
+        assert not re.search(r"<script(?! src=\"/console/assets/)|\son\w+=|style=|https?://", reply.text), path
+
+
+def test_another_requesters_study_does_not_exist(sqlite_server: Server, studies: dict[str, str]) -> None:
+    other = Console(sqlite_server.address, sqlite_server.requester_token("console stranger"))
+    for path in ("", "/edit", "/progress", "/results", "/exports/0/csv"):
+        assert other.get(f"/console/studies/{studies['study']}{path}").status_code == 404
+    assert other.post(f"/console/studies/{studies['study']}/close").status_code == 404
+
+
+def test_enrolling_and_signing_in_leads_to_a_careful_cookie(sqlite_server: Server, consoles: dict[str, Console]) -> None:
+    invited = consoles["operator"].post("/console/operator/invite", {"name": "newcomer", "role": "requester"})
+    one_time = re.search(r'class="secret">([^<]+)<', invited.text)
+    assert one_time
+    visitor, name = Console(sqlite_server.address), {"name": "newcomer"}
+    assert visitor.post("/console/sign-in", name | {"password": "wrong"}).status_code == 401
+    entered = visitor.post("/console/sign-in", name | {"password": one_time[1]})
+    assert entered.headers["Location"] == "/console/enrol"
+    flags = {part.strip().lower() for part in entered.headers["Set-Cookie"].split(";")[1:]}
+    assert flags >= {"httponly", "samesite=strict", "path=/console/"}
+    assert not any(flag.startswith(("domain", "expires", "max-age")) for flag in flags)
+    assert visitor.get("/console/").status_code == 403
+    assert visitor.post("/console/enrol", {"password": "short"}).status_code == 422
+    lasting = "a lasting password"
+    shown = visitor.post("/console/enrol", {"password": lasting})
+    secret = re.search(r'class="secret">([A-Z2-7]+)', shown.text)
+    assert secret
+    assert visitor.post("/console/enrol", {"code": "000000"}).status_code == 422
+    assert "authenticator works" in visitor.post("/console/enrol", {"code": code_of(secret[1], 0)}).text
+    without_code = visitor.post("/console/sign-in", name | {"password": lasting})
+    assert without_code.status_code == 401
+    signed_in = visitor.post("/console/sign-in", name | {"password": lasting, "code": code_of(secret[1], 1)})
+    assert signed_in.headers["Location"] == "/console/"
+    assert visitor.get("/console/").status_code == 200
+    token = visitor.http.cookies[COOKIE]
+    assert visitor.post("/console/sign-out").headers["Location"] == "/console/sign-in"
+    assert Console(sqlite_server.address, token).get("/console/").status_code == 302
+
+
+def code_of(secret: str, shift: int) -> str:
+    import time
+
+    return code_at(secret, int(time.time() // 30) + shift)
+
+
+def test_the_front_door_leads_workers_to_the_app(consoles: dict[str, Console]) -> None:
+    assert consoles["nobody"].get("/").headers["Location"] == "/app/"
+    assert consoles["nobody"].get("/console").headers["Location"] == "/console/"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"title": ""}, "title"),
+        ({"quota": "many"}, "quota"),
+        ({"budget": "1e9"}, "the budget must be an amount such as 300.00; got &#x27;1e9&#x27;"),
+        ({"budget": "٣٠٠"}, "the budget must be an amount"),
+        ({"n_questions": "x"}, "questions"),
+        ({"q0-options": "only one"}, "options"),
+        ({"q0-id": "Bad Id"}, "questions 1 id"),
+        ({"q0-type": "scale", "q0-low": "5", "q0-high": "1"}, "questions 1"),
+        ({"q0-show_if": "later", "q0-any_of": "yes"}, "does not stand before it"),
+        ({"q0-gold": "maybe"}, "maybe"),
+        ({"level-medium-epsilon": "-1"}, "epsilon"),
+        ({"level-medium-epsilon": "99"}, "epsilon must be above 0 and at most 20; got 99"),
+        ({"level-medium-parameters": "{"}, "JSON object"),
+        ({"level-medium": ""}, "levels"),
+        ({"policy": "greedy"}, "mark the study linkable"),
+        ({"policy": "nepotism"}, "selection policy"),
+        ({"minimum_n": "101"}, "minimum_n must not be above the quota"),
+        ({"level-none": "on", "level-none-pay_cents": "1", "protects_participation": "on"}, "protects nothing"),
+    ],
+)
+def test_a_form_that_makes_no_sense_is_refused_in_a_sentence(
+    sqlite_server: Server, mine: Console, changes: dict[str, str], sentence: str
+) -> None:
+    before = n_studies(sqlite_server)
+    reply = mine.post("/console/studies/new", form(**changes))
+    assert reply.status_code == 422
+    notice = re.search(r'role="alert"><p lang="en">(.*?)</p>', reply.text, re.S)
+    assert notice
+    assert sentence in notice[1]
+    assert "Traceback" not in reply.text
+    assert n_studies(sqlite_server) == before
+
+
+def test_what_was_typed_survives_a_refusal_and_adding_a_question(mine: Console) -> None:
+    refused = mine.post("/console/studies/new", form(quota="many", title="Kept title"))
+    assert 'value="Kept title"' in refused.text
+    added = Fields(mine.post("/console/studies/new", form(add="scale")).text).fields
+    assert added["n_questions"] == "2"
+    assert (added["q0-text"], added["q1-type"], added["q1-high"]) == ("Did you sleep well?", "scale", "5")
+    removed = Fields(mine.post("/console/studies/new", form(remove="0")).text).fields
+    assert removed["n_questions"] == "0"
+
+
+def test_a_draft_of_the_api_survives_the_editor(sqlite_server: Server, mine: Console, tokens: dict[str, str]) -> None:
+    broker = sqlite_server.broker(tokens["requester"])
+    full = draft(
+        protects_participation=True,
+        max_answers=2,
+        linkable=True,
+        selection={"policy": "greedy", "fairness": "0.5"},
+        reservation_minutes=90,
+        questions=[
+            *draft()["questions"],
+            {
+                "id": "why",
+                "text": "Why?",
+                "domain": {"type": "tick-all", "boxes": ["money", "deadline, boss"]},
+                "show_if": {"question": "ill", "any_of": ["yes"]},
+                "identifying": ["employer", "postcode"],
+                "gold": '["money"]',
+            },
+        ],
+        levels=[{"name": "low", "mechanism": "subset-selection", "epsilon": "1.33", "pay_cents": 7, "parameters": {}}],
+    )
+    study = broker.call("POST", "/requester/studies", full)
+    fields = Fields(mine.get(f"/console/studies/{study['id']}/edit").text).fields
+    assert mine.post(f"/console/studies/{study['id']}/edit", fields).status_code == 302
+    again = broker.call("GET", f"/requester/studies/{study['id']}")
+    assert again["draft"] == study["draft"]
+
+
+def test_the_plan_and_the_preview_work_with_and_without_scripts(mine: Console) -> None:
+    several = form(
+        **{"level-high": "on", "level-high-epsilon": "0.5", "level-high-pay_cents": "10", "level-high-share": "30"}
+    )
+    for reply in (mine.post("/console/plan", several), mine.post("/console/studies/new", several | {"plan": "1"})):
+        assert reply.status_code == 200
+        assert "percentage points" in reply.text
+        assert "A guess without asking" in reply.text
+    assert "expected mix" in mine.post("/console/plan", several | {"level-medium-share": "70"}).text
+    wrong = mine.post("/console/plan", several | {"level-high-share": "a third"})
+    assert "must be a number such as 40" in wrong.text
+    few = mine.post("/console/plan", form(quota="20", budget="1.00", **{"level-medium-epsilon": "0.1"}))
+    assert "cannot tell: no better than a guess" in few.text
+    for reply in (mine.post("/console/preview", form()), mine.post("/console/studies/new", form(preview="1"))):
+        assert reply.text.count('name="as-worker-1"') == 3
+        assert "I would rather not say" in reply.text
+
+
+def test_words_of_others_stay_words(sqlite_server: Server, mine: Console, tokens: dict[str, str]) -> None:
+    evil = form(
+        **{"title": EVIL, "purpose": EVIL, "consent_text": EVIL, "minimum_n": "2", "q0-text": EVIL},
+        **{"q0-options": f"{EVIL}\nplain", "q0-id": "evil"},
+    )
+    saved = mine.post("/console/studies/new", evil)
+    assert saved.status_code == 302, saved.text
+    study = saved.headers["Location"]
+    pages = [mine.get("/console/").text, mine.get(f"{study}/edit").text, mine.post("/console/plan", evil).text]
+    assert mine.post(f"{study}/open").status_code == 302
+    key = study.rpartition("/")[2]
+    for answer in ("plain", EVIL, None):
+        with Worker(sqlite_server.broker(), sqlite_server.home / f"evil-{answer == EVIL}-{answer is None}") as worker:
+            worker.sign_up()
+            worker.answer(key, {} if answer is None else {"evil": answer})
+    pages += [mine.get(study).text, mine.get(f"{study}/results").text]
+    assert "<svg" in pages[-1]
+    refused = mine.post("/console/studies/new", evil | {"q0-gold": EVIL, "q0-options": "a\nb"})
+    pages += [refused.text, mine.post("/console/preview", evil).text]
+    for page in pages:
+        assert "alert(" in page
+        assert not re.search(r"<script(?! src=\"/console/assets/)|<img", page)
+        assert "{{ 7|add:1 }}" in page or "{{ 7" not in page
+
+
+def test_results_wait_for_the_minimum_and_then_speak_plainly(
+    sqlite_server: Server, mine: Console, tokens: dict[str, str], tmp_path: Path
+) -> None:
+    boxes = {"id": "why", "text": "Why?", "domain": {"type": "tick-all", "boxes": ["money", "deadline"]}, "gold": "[]"}
+    levels = [{"name": "low", "mechanism": "randomized-response", "epsilon": "8", "pay_cents": 33}]
+    questions = [*draft()["questions"], boxes]
+    broker = sqlite_server.broker(tokens["requester"])
+    key = broker.call(
+        "POST",
+        "/requester/studies",
+        draft(questions=questions, levels=levels, minimum_n=5, linkable=True),
+    )["id"]
+    study = f"/console/studies/{key}"
+    assert mine.post(f"{study}/open").status_code == 302
+    assert "Nothing is shown before 5 people" in mine.get(f"{study}/results").text
+    for number in range(5):
+        with Worker(sqlite_server.broker(), tmp_path / str(number), epsilon_cap=100) as worker:
+            worker.sign_up(default_level="low")
+            worker.answer(key, {"ill": "yes", "days": 4, "why": ["money", "deadline"]})
+    page = mine.get(f"{study}/results").text
+    for words in ("Share that ticked each box", "money + deadline", "nothing ticked", "a guess without asking"):
+        assert words in page
+    assert "[&quot;" not in page
+    assert "How well workers did" in page
+    progress = mine.get(f"{study}/progress").text
+    assert "1.65" in progress
+    assert mine.get(f"{study}/exports/0/csv").status_code == 409
+    assert mine.post(f"{study}/close").status_code == 302
+    assert "/exports/0/parquet" in mine.get(f"{study}/results").text
+    table = mine.get(f"{study}/exports/0/csv")
+    assert table.headers["Content-Disposition"] == 'attachment; filename="reports-0.csv"'
+    assert table.text.splitlines()[0] == "worker,question,report,channel"
+    assert json.loads(mine.get(f"{study}/exports/0/channels").text)["channels"]
+    assert mine.get(f"{study}/exports/0/exe").status_code == 404
+    assert mine.get(f"{study}/exports/9/csv").status_code == 404
+    assert mine.post(f"{study}/publish").status_code == 302
+    assert "Check questions" in mine.get(f"{study}/results").text
+
+
+def test_studies_move_on_only_in_their_order(mine: Console) -> None:
+    study = mine.post("/console/studies/new", form(policy="random")).headers["Location"]
+    assert mine.post(f"{study}/close").status_code == 409
+    assert mine.post(f"{study}/sing").status_code == 404
+    assert mine.post(f"{study}/pilot").status_code == 302
+    assert mine.post(f"{study}/edit", form()).status_code == 409
+    assert "workers were invited now" in mine.post(f"{study}/choose").text
+    copied = mine.post(f"{study}/copy").headers["Location"]
+    assert mine.post(f"{copied}/discard").headers["Location"] == "/console/"
+    assert mine.get(copied).status_code == 404
+
+
+def test_operators_see_what_they_must_and_pay_out_once(consoles: dict[str, Console], mine: Console) -> None:
+    telling = form(
+        **{"n_questions": "3", "title": "Telling"},
+        **{f"q{n}-id": name for n, name in enumerate(("born", "sex", "where"))},
+        **{f"q{n}-text": text for n, text in enumerate(("When were you born?", "Your gender?", "Your postcode?"))},
+        **{f"q{n}-options": "a\nb" for n in range(3)},
+    )
+    study = mine.post("/console/studies/new", telling).headers["Location"]
+    assert "joined, such answers can tell who somebody is" in mine.get(study).text
+    mine.post(f"{study}/open")
+    operator = consoles["operator"]
+    page = operator.get("/console/operator").text
+    for words in ("all sums agree", "chain intact", "joined, such answers can tell", "study.open", "half enrolled"):
+        assert words in page
+    assert operator.post("/console/operator/payouts").status_code == 302
+    batch = re.search(r"/console/operator/payouts/(\w+)", operator.get("/console/operator").text)
+    assert batch
+    assert operator.get(batch[0]).text.startswith("payee,")
+    assert operator.post("/console/operator/invite", {"name": "x", "role": "king"}).status_code == 422
+    assert operator.post("/console/operator/invite", {"name": "", "role": "operator"}).status_code == 422
+    assert operator.post("/console/operator/accounts/nobody").status_code == 409
+
+
+def test_a_disabled_requester_is_out_at_once(sqlite_server: Server, consoles: dict[str, Console]) -> None:
+    token = sqlite_server.requester_token("fired")
+    fired, operator = Console(sqlite_server.address, token), consoles["operator"]
+    assert fired.get("/console/").status_code == 200
+    row = re.search(r'<th scope="row">fired</th>.*?accounts/(\w+)', operator.get("/console/operator").text, re.S)
+    assert row
+    assert operator.post(f"/console/operator/accounts/{row[1]}").status_code == 302
+    assert fired.get("/console/").status_code == 302
+
+
+def test_german_is_spoken_to_germans(consoles: dict[str, Console], mine: Console, studies: dict[str, str]) -> None:
+    page = consoles["nobody"].get("/console/sign-in", **{"Accept-Language": "de-AT,de;q=0.9"})
+    assert '<html lang="de" dir="ltr">' in page.text
+    assert "Anmelden" in page.text
+    assert page.headers["Content-Language"] == "de"
+    study = mine.get(f"/console/studies/{studies['study']}", **{"Accept-Language": "de"}).text
+    assert "Studie schließen" in study
+    assert "offen" in study
+
+
+def test_a_one_time_link_works_once(make_server: Any) -> None:
+    server = make_server(demo=True)
+    link = re.search(r"(/console/enter/\S+)", server.log_path.read_text())
+    assert link
+    assert Console(server.address).http.head(link[1]).status_code == 405
+    first, second = Console(server.address), Console(server.address)
+    assert first.get(link[1]).headers["Location"] == "/console/"
+    assert "Going to work ill" in first.get("/console/").text
+    used = second.get(link[1])
+    assert used.status_code == 404
+    assert "used already" in used.text
+    assert second.get("/console/").status_code == 302
+    assert second.get("/console/enter/" + "x" * 500).status_code == 404
