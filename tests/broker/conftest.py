@@ -24,8 +24,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 class Server:
     """`crowdveil serve` as a user starts it, with its operator enrolled."""
 
-    def __init__(self, home: Path, database: str = "", **environment: str) -> None:
+    def __init__(self, home: Path, database: str = "", *, demo: bool = False, **environment: str) -> None:
         self.home, self.database, self.port = home, database, free_port()
+        self._options = ["--demo"] if demo else []
         self.address = f"http://127.0.0.1:{self.port}"
         self.log_path = home / "server.log"
         self._brokers: list[Broker] = []
@@ -45,6 +46,7 @@ class Server:
     def start(self) -> None:
         command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(self.port), "--data-dir", str(self.home)]
         command += ["--database", self.database] if self.database else []
+        command += self._options
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=os.environ | self._environment, start_new_session=True
@@ -148,8 +150,8 @@ def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
     """Servers for tests that need one of their own."""
     made: list[Server] = []
 
-    def make(database: str = "", **environment: str) -> Server:
-        made.append(Server(tmp_path_factory.mktemp("own"), database, **environment))
+    def make(database: str = "", *, demo: bool = False, **environment: str) -> Server:
+        made.append(Server(tmp_path_factory.mktemp("own"), database, demo=demo, **environment))
         return made[-1]
 
     yield make

@@ -14,7 +14,7 @@ import crowdveil.broker as broker
 
 HOME = Path(broker.__file__).parent
 CATALOGUE = HOME / "locale" / "de" / "LC_MESSAGES" / "django.po"
-FIX = "run django-admin makemessages -l de --no-location --no-wrap, translate, and compilemessages in src/crowdveil/broker"
+FIX = "in src/crowdveil/broker run django-admin makemessages -l de --no-location --no-wrap, translate, compilemessages"
 Key = tuple[str | None, str]
 
 

@@ -20,6 +20,8 @@ from crowdveil.broker.payments.payouts import pay_out
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.models import Study
 
+_LONGEST_NAME = 80
+
 
 @require_GET
 @page("operator")
@@ -49,7 +51,10 @@ def invite_somebody(request: HttpRequest) -> HttpResponse:
     role = request.POST.get("role", "requester")
     if role not in ("requester", "operator"):
         raise Refusal("invalid", "a role is requester or operator")
-    account, password = invite(request.POST.get("name", "").strip(), role, by=by)
+    name = request.POST.get("name", "").strip()
+    if not 0 < len(name) <= _LONGEST_NAME:
+        raise Refusal("invalid", f"a name must have 1 to {_LONGEST_NAME} characters; got {len(name)}")
+    account, password = invite(name, role, by=by)
     return render(request, "console/operator.html", _overview(request) | {"invited": account, "password": password})
 
 
