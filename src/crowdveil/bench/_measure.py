@@ -57,8 +57,9 @@ def clocked(work: Callable[[], object]) -> float:
 
 def per_iteration(fit: Callable[[int], object], few: int, many: int, clock: Callable[..., float] = timed) -> float:
     """Seconds for one iteration: what `many` take more than `few`, so that loading and layout do not count."""
-    short = clock(lambda: fit(few))
-    return max(clock(lambda: fit(many)) - short, 1e-12) / (many - few)
+    short, long = clock(lambda: fit(few)), clock(lambda: fit(many))
+    # On a machine so busy that few iterations took longer than many, loading and layout count against us.
+    return (long - short) / (many - few) if long > short else long / many
 
 
 def in_process(script: str, *arguments: object) -> list[float]:
