@@ -45,7 +45,7 @@ def _run(
     chosen: list[str], output: Path, data: Path | None, trials: int | None, quick: bool, seed: int | None
 ) -> list[dict[str, Any]]:
     from crowdveil.papers import REPRODUCTIONS, Settings
-    from crowdveil.papers.run import reproduce
+    from crowdveil.papers.run import page, reproduce
 
     first = secrets.randbits(32) if seed is None else seed
     settings = Settings(first, trials or (3 if quick else 20), quick, data, progress=_progress)
@@ -60,15 +60,8 @@ def _run(
                 raise
             outcomes.append({"id": id, "claims": [], "files": [], "left_out": "its datasets are not on this disk"})
     if len(chosen) > 1:
-        _gather(output, outcomes)
+        (output / "papers.md").write_text(page(outcomes), encoding="utf-8")
     return outcomes
-
-
-def _gather(output: Path, outcomes: list[dict[str, Any]]) -> None:
-    """One page with all notes."""
-    notes = [Path(outcome["files"][-1]).read_text(encoding="utf-8") for outcome in outcomes if outcome["files"]]
-    head = "# The papers, reproduced\n\nEvery number below was computed by one run of `crowdveil reproduce all`.\n\n"
-    (output / "papers.md").write_text(head + "\n".join(notes), encoding="utf-8")
 
 
 def _progress(message: str) -> None:

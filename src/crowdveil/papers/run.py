@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_args
 
 from crowdveil.errors import FileError
 from crowdveil.files.datasets import data_folder
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings
+from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict
 from crowdveil.plot import save
+
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,26 @@ def note_text(reproduction: Reproduction, settings: Settings, claims: Sequence[C
     if reproduction.interpretation:
         lines += ["", f"How we read it: {reproduction.interpretation}"]
     return "\n".join(lines) + "\n"
+
+
+def page(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    """One page with all notes: how many claims hold, then each reproduction."""
+    lines = [
+        "# The papers, reproduced",
+        "",
+        "Every number below was computed by one run of `crowdveil reproduce all`. *holds*: this run agrees; *differs*: "
+        "the number is another, the statement may stand; *fails*: this run contradicts it; *cannot tell*: the paper "
+        "gives no number, or the run cannot decide.",
+        "",
+        f"| reproduction | {' | '.join(VERDICTS)} |",
+        "|---|" + "--:|" * len(VERDICTS),
+    ]
+    for outcome in outcomes:
+        counts = [sum(claim["verdict"] == verdict for claim in outcome["claims"]) for verdict in VERDICTS]
+        shown = " | ".join(str(count) for count in counts)
+        lines.append(f"| {outcome['id']}{' (left out: no data)' if 'left_out' in outcome else ''} | {shown} |")
+    notes = [Path(outcome["files"][-1]).read_text(encoding="utf-8") for outcome in outcomes if outcome["files"]]
+    return "\n".join([*lines, "", "\n".join(notes)])
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:

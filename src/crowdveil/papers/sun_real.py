@@ -24,6 +24,7 @@ from crowdveil.papers.sun_trial import (
     error,
     mae,
     measure,
+    within_scale,
 )
 from crowdveil.plot import Panel, Series, panels
 
@@ -173,7 +174,7 @@ class Figure5(Reproduction):
     interpretation = (
         f"{_WEB} Levels are 0..4 as §VI-A prints; the levels that the data really has (0..2 and 0..3) are shown beside "
         "it. Noise, V, d and ∅ as in Figure 2; on AdultContent some workers answered fewer than d questions, where MF "
-        "has no minimiser, so a ridge of 1 is added there. Estimates are kept within the scale. With --quick "
+        "has no minimiser, so a ridge of 1 is added there. Estimates are kept within the scale, where the truths are. With --quick "
         "AdultContent has 1000 of its questions, those with a truth among them."
     )
     highest: int | None = 4
@@ -309,7 +310,7 @@ def with_channel(data: Dataset, epsilon: float, seed: int) -> list[Row]:
         return []
     mechanism = RandomizedResponse(epsilon=epsilon, protect_participation=True)
     reports = mechanism.randomize(data.answers, Keystream(f"{seed}:RR:{epsilon}"))
-    value = np.asarray(method().fit(reports).value, dtype=np.float64)
+    value = within_scale(data.answers, np.asarray(method().fit(reports).value, dtype=np.float64))
     guarantee = mechanism.guarantee(data.answers.domain)
     row: Row = {"mechanism": "RR, channel-em", "epsilon": epsilon, "exact_epsilon": guarantee.epsilon, "unit": "cell"}
     return [row | {"mae": mae(value, data.truth)}]

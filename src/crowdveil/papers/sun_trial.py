@@ -92,6 +92,12 @@ def algorithm_1(reports: Reports) -> Floats:
     return np.asarray(WeightedMean(as_answers=True, max_iter=50, tol=1e-4).fit(reports).value, dtype=np.float64)
 
 
+def within_scale(answers: Answers, value: Floats) -> Floats:
+    """Estimates kept within the scale, for data whose truths are levels."""
+    levels = answers.domain.numbers
+    return np.clip(value, levels[0], levels[-1])
+
+
 def mae(value: Floats, truth: Floats) -> float:
     """Over the questions that have both a truth and an estimate."""
     return float(np.nanmean(np.abs(value - truth)))
