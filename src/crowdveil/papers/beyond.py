@@ -45,7 +45,8 @@ class BeyondChannel(Reproduction):
         "draws its ε_i from U(0, ε) so that nobody exceeds ε; MF is left out because it has no finite ε per cell. On "
         "choices the unit is the value: two layers draw from U(a, ½) with a such that a worker with the median number "
         "of answers has that ε exactly. Published methods read reports as answers. One-coin, channel-em and channel-bp "
-        "are ours. On wsd, whose truths are levels, estimates are kept within the scale. With --quick the synthetic crowds are smaller."
+        "are ours. On wsd, whose truths are levels, estimates are kept within the scale. With --quick the synthetic "
+        "crowds are smaller."
     )
     cells: tuple[float, ...] = (1.0, 2.0, 3.0)
     values: tuple[float, ...] = (0.5, 1.0, 2.0)

@@ -174,8 +174,8 @@ class Figure5(Reproduction):
     interpretation = (
         f"{_WEB} Levels are 0..4 as §VI-A prints; the levels that the data really has (0..2 and 0..3) are shown beside "
         "it. Noise, V, d and ∅ as in Figure 2; on AdultContent some workers answered fewer than d questions, where MF "
-        "has no minimiser, so a ridge of 1 is added there. Estimates are kept within the scale, where the truths are. With --quick "
-        "AdultContent has 1000 of its questions, those with a truth among them."
+        "has no minimiser, so a ridge of 1 is added there. Estimates are kept within the scale, where the truths are. "
+        "With --quick AdultContent has 1000 of its questions, those with a truth among them."
     )
     highest: int | None = 4
     epsilons: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)

@@ -85,11 +85,17 @@ def _draw(axes: Axes, panel: Panel, names: list[str], lines: list[str]) -> None:
         axes.set_xscale("log")
     if panel.log_y:
         axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
     if panel.categories:
         axes.set_xticks(range(len(panel.categories)), panel.categories)
     elif panel.log_x:
         _plain_ticks(axes, panel)
     add_title(axes, panel.title)
+
+
+def _below_zero(panel: Panel) -> bool:
+    return any(value < 0 for series in panel.series for value in series.y)
 
 
 def _draw_series(axes: Axes, series: Series, index: int, bars: list[Series]) -> None:
@@ -112,8 +118,9 @@ def _draw_series(axes: Axes, series: Series, index: int, bars: list[Series]) -> 
 def _plain_ticks(axes: Axes, panel: Panel) -> None:
     """ε as it is spoken: a few plain numbers instead of powers of ten."""
     seen = sorted({float(f"{value:.2g}") for series in panel.series for value in series.x if value > 0})
-    step = -(-len(seen) // 7)
-    axes.set_xticks(seen[::step], [f"{tick:g}" for tick in seen[::step]])
+    kept = [tick for place, tick in enumerate(seen) if place == len(seen) - 1 or seen[place + 1] > 1.2 * tick]
+    step = -(-len(kept) // 7)
+    axes.set_xticks(kept[::step], [f"{tick:g}" for tick in kept[::step]])
     axes.minorticks_off()
 
 
@@ -123,8 +130,8 @@ def _legend(figure: Figure, grid: list[Axes]) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if len(entries) > 1:
-        columns = min(len(entries), 4 if len(grid) == 1 else 5)
+        columns = min(len(entries), 4 if len(grid) == 3 else 3)
         handles, labels = list(entries.values()), list(entries)
         figure.legend(
-            handles=handles, labels=labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=9
+            handles=handles, labels=labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5
         )
