@@ -323,8 +323,8 @@ MUTANTS = (
     Mutant(
         "count ignored in a charge",
         "accounting/ledger.py",
-        "spend.count * nano_up(each)",
-        "nano_up(each)",
+        "total + each * taken",
+        "total + each",
         LEDGER,
     ),
     Mutant(
@@ -360,8 +360,8 @@ MUTANTS = (
     Mutant(
         "drawn before it is charged",
         "accounting/ledger.py",
-        "        self.charge(worker, *spends, key=key)\n        stored",
-        "        draw()\n        self.charge(worker, *spends, key=key)\n        stored",
+        "        self.charge(worker, *spends, key=key, at_stake=at_stake)\n        stored",
+        "        draw()\n        self.charge(worker, *spends, key=key, at_stake=at_stake)\n        stored",
         LEDGER,
         "killed",
     ),

@@ -30,8 +30,10 @@ from crowdveil.accounting import (
     nano_down,
     nano_up,
 )
+from crowdveil.accounting.storage import Charge
 from crowdveil.channel import Channel
 from crowdveil.forms import Rotate
+from crowdveil.mechanisms import mechanism
 
 FIVE = ("1", "2", "3", "4", "5")
 
@@ -132,6 +134,21 @@ def test_workers_do_not_share_a_budget(storage: Storage) -> None:
     ledger = Ledger(Budget(1, 0), storage)
     for worker in ("ada", "bob"):
         ledger.charge(worker, answer(1), key="study")
+
+
+def test_of_reports_at_stake_the_dearest_are_charged_in_each_currency(storage: Storage) -> None:
+    """Many options cost a hair more ε and far less ρ than two: neither currency may be read off the other's order."""
+    few, many = (
+        mechanism("randomized-response", epsilon=epsilon).channel(Choices(tuple("abcdefghij"[:size])))  # type: ignore[attr-defined]
+        for epsilon, size in ((1.0, 2), (1.001, 10))
+    )
+    spends = [Spend.through(channel, name="study", count=5) for channel in (many, few)]
+    ledger = Ledger(Budget(100), storage)
+    charge = ledger.charge("ada", *spends, key="study", at_stake=4).charge
+    assert charge == Charge(4 * nano_up(many.guarantee.epsilon), 4 * nano_up(few.guarantee.rho))
+    assert ledger.charge("bob", *spends, key="study").charge.epsilon == sum(
+        5 * nano_up(channel.guarantee.epsilon) for channel in (few, many)
+    )
 
 
 def test_what_is_known_elsewhere_is_carried_over_once(storage: Storage) -> None:

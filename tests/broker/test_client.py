@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from crowdveil.accounting import Spend
 from crowdveil.client import Broker, ProblemError, Study, StudyError, Worker
-from crowdveil.domain import Choices
+from crowdveil.domain import Choices, Scale
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.mechanisms import mechanism
 from crowdveil.wire import sha256_of
+
+DOMAINS = {"ill": Choices(("no", "yes")), "days": Scale("1", "5", "1")}
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +89,98 @@ def test_even_a_signed_study_is_refused_when_its_channels_lie(
         Study.checked(spoilt, spoilt["log"], signed["public_key"])
 
 
+def test_a_level_whose_name_promises_protection_must_have_it(
+    signed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever set "medium" as a default must never send an answer in the clear because a study says so."""
+    spoilt = copy.deepcopy(signed)
+    definition, level = spoilt["definition"], spoilt["definition"]["levels"][1]
+    plain = {name: mechanism("none").channel(domain) for name, domain in DOMAINS.items()}
+    definition["channels"] = {channel.sha256: channel.to_json() for channel in plain.values()}
+    level.update(protected=False, charge=None, channels={name: channel.sha256 for name, channel in plain.items()})
+    definition.update(levels=[level], protects_participation=False)
+    rehash(spoilt)
+    monkeypatch.setattr("crowdveil.client.study.check_signature", lambda *_: None)
+    with pytest.raises(StudyError, match="level none, and no other, is unprotected"):
+        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+    level["name"] = "none"
+    definition["protects_participation"] = True
+    rehash(spoilt)
+    with pytest.raises(StudyError, match="protects nothing"):
+        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+
+
+class Rewriting(httpx.HTTPTransport):
+    """A broker that shows this one worker something else."""
+
+    def __init__(self, part: str, rewrite: Any) -> None:
+        super().__init__()
+        self._part, self._rewrite = part, rewrite
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if self._part not in request.url.path:
+            return response
+        response.read()
+        content = response.json()
+        self._rewrite(content)
+        return httpx.Response(200, json=content)
+
+
+def another_log(content: dict[str, Any]) -> None:
+    """Every line well-formed and chained, and yet not the log that everybody else sees."""
+    for line in content["items"]:
+        line["day"] = "2020-01-01"
+        line["entry"] = sha256_of({name: value for name, value in line.items() if name != "entry"})
+
+
+def test_a_log_that_changes_between_two_looks_is_refused(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = signed["definition"]["id"]
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        assert worker.study(study).sha256 == signed["sha256"]
+    with (
+        Worker(Broker(sqlite_server.address, transport=Rewriting("/log", another_log)), tmp_path) as worker,
+        pytest.raises(StudyError, match="rewritten"),
+    ):
+        worker.study(study)
+
+
+def drop_first(content: dict[str, Any]) -> None:
+    content["items"] = content["items"][1:]
+
+
+def test_a_log_with_a_line_missing_is_refused(signed: dict[str, Any], sqlite_server: Any, tmp_path: Path) -> None:
+    broker = Broker(sqlite_server.address, transport=Rewriting("/log", drop_first))
+    with Worker(broker, tmp_path) as worker, pytest.raises(StudyError, match="public log"):
+        worker.study(signed["definition"]["id"])
+
+
+def test_a_log_line_made_for_one_worker_is_refused(signed: dict[str, Any], sqlite_server: Any, tmp_path: Path) -> None:
+    """The line fits its own hash, but it is not in the log."""
+
+    def another_line(content: dict[str, Any]) -> None:
+        content["log"]["day"] = "2020-01-01"
+        rehash(content)
+
+    broker = Broker(sqlite_server.address, transport=Rewriting("/studies/", another_line))
+    with Worker(broker, tmp_path) as worker, pytest.raises(StudyError, match="special one"):
+        worker.study(signed["definition"]["id"])
+
+
+def test_another_study_than_the_one_asked_for_is_refused(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    def another_study(content: dict[str, Any]) -> None:
+        content.clear()
+        content.update(signed)
+
+    broker = Broker(sqlite_server.address, transport=Rewriting("/studies/", another_study))
+    with Worker(broker, tmp_path) as worker, pytest.raises(StudyError, match="another study"):
+        worker.study("0" * 32)
+
+
 def test_an_untouched_study_is_accepted(signed: dict[str, Any]) -> None:
     study = Study.checked(signed, signed["log"], signed["public_key"])
     assert list(study.levels) == ["low", "medium"]
@@ -146,6 +241,25 @@ def test_a_fresh_device_starts_from_what_the_broker_has_seen(
         assert new.ledger.loss("me").epsilon == pytest.approx(spent, abs=1e-8)
         channel = mechanism("randomized-response", epsilon=3.0).channel(Choices(("a", "b")))
         assert not new.ledger.affords("me", Spend.through(channel, name="more"))
+
+
+def test_a_device_that_was_set_back_does_not_spend_twice(
+    signed: dict[str, Any], sqlite_server: Any, make_draft: Any, tmp_path: Path
+) -> None:
+    """An old copy of the ledger forgot a study; the broker's mirror has not, and is asked before anything is drawn."""
+    requester = sqlite_server.requester("second client lab")
+    other = requester.create(make_draft(protects_participation=True))
+    requester.open(other)
+    with Worker(Broker(sqlite_server.address), tmp_path / "home", epsilon_cap=3.0) as worker:
+        worker.sign_up()
+        shutil.copytree(tmp_path / "home", tmp_path / "old")
+        worker.answer(signed["definition"]["id"], {})
+        spent = worker.ledger.loss("me").epsilon
+    with Worker(Broker(sqlite_server.address), tmp_path / "old", epsilon_cap=3.0) as worker:
+        assert worker.ledger.loss("me").epsilon == 0
+        worker.raise_cap(2 * spent)
+        worker.answer(other, {})
+        assert worker.ledger.loss("me").epsilon == pytest.approx(2 * spent, abs=1e-8)
 
 
 def test_what_is_not_an_option_or_not_a_question_is_refused(

@@ -10,6 +10,7 @@ import { commit, flush, setEntry } from "../../src/crowdveil/device/outbox.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
 import { memoryStore } from "./memory.mjs";
 import { readStudy, symbols, visible } from "../../src/crowdveil/device/study.js";
+import { moveIn } from "../../src/crowdveil/device/worker.js";
 
 globalThis.crypto ??= webcrypto; // browsers and Node 20 have it; Debian 12's Node 18 does not
 
@@ -68,6 +69,12 @@ const checks = {
       same: importLedger(text).lines, added, again: merge(own, importLedger(text).lines),
       broken: ["", "[]", "{}", text.replace('"t"', '"u"'), text.replace("ledger/1", "ledger/2")].map((bad) => outcome(() => importLedger(bad))),
     };
+  },
+  moveIn: async ({ mine, other }) => {
+    const store = memoryStore();
+    if (mine) await store.update(() => ({ writes: [{ table: "settings", key: "me", value: mine }] }));
+    await moveIn(store, exportLedger([], { me: other }));
+    return store.update((rows) => ({ result: rows.settings.get("me") }));
   },
   carryOver: ({ lines, elsewhere }) => {
     const own = new Map(lines.map((line) => [line.key, line]));

@@ -182,6 +182,9 @@ def tampered() -> list[tuple[str, dict[str, Any]]]:
         lambda study: study["channels"].update({low_channels["smoked"]: {"format": "crowdveil-channel/1"}}),
     )
     changed("channel.hash", lambda study: study["channels"][low_channels["smoked"]].update(bits=64))
+    renamed = definition(protects=False, levels=("none",))
+    renamed["levels"][0]["name"] = "high"
+    cases.append(("study.protection", renamed, None))
     answers = [(why, served(study, entry)) for why, study, entry in cases]
     answers.append(("study.hash", served(honest) | {"sha256": ZEROS}))
     answers.append(("study.log", served(honest, log_entry(honest) | {"entry": ZEROS})))

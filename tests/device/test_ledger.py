@@ -165,6 +165,13 @@ def test_a_ledger_moves_whole_and_merging_twice_adds_nothing() -> None:
     assert all(answer["refused"].startswith("ledger.") for answer in moved["broken"])
 
 
+def test_a_moved_ledger_never_raises_the_cap() -> None:
+    mine, other = {"level": "low", "cap": 2, "period": "life"}, {"level": "high", "cap": 9, "period": "year"}
+    assert run("moveIn", {"mine": mine, "other": other}) == {"level": "high", "cap": 2, "period": "life"}
+    assert run("moveIn", {"mine": other, "other": mine}) == {"level": "low", "cap": 2, "period": "year"}
+    assert run("moveIn", {"mine": None, "other": other}) == other
+
+
 def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
     lines = [{"key": "s", "kind": "study", "name": "", "level": "", "reports": 1, "epsilon": 5, "rho": 9, "day": ""}]
     carried = run("carryOver", {"lines": lines, "elsewhere": {"epsilon": 8, "rho": 7}})

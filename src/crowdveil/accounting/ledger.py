@@ -72,12 +72,14 @@ class Ledger:
         self.budget = budget
         self._storage: Storage = MemoryStorage() if storage is None else storage
 
-    def charge(self, worker: str, *spends: Spend, key: str) -> Receipt:
+    def charge(self, worker: str, *spends: Spend, key: str, at_stake: int | None = None) -> Receipt:
         """Charge all the spends together, or raise BudgetError and charge nothing.
+
+        With `at_stake`, at most so many of the reports can differ (see `cells_at_stake`): the dearest are charged.
 
         A key that was charged before returns its receipt at no cost, so a retry is free; it must be the same release.
         """
-        wanted = self._receipt(worker, spends, key)
+        wanted = self._receipt(worker, spends, key, at_stake)
         receipt = self._storage.record(wanted, None if wanted.charge == NOTHING else self.budget.cap)
         if receipt is None:
             raise self._refusal(worker, wanted, _names(spends))
@@ -85,18 +87,20 @@ class Ledger:
             raise InputError(f"key {key!r} was already used for another release", fix="use a new key for each release")
         return receipt
 
-    def release(self, worker: str, *spends: Spend, key: str, draw: Callable[[], str]) -> str:
+    def release(
+        self, worker: str, *spends: Spend, key: str, draw: Callable[[], str], at_stake: int | None = None
+    ) -> str:
         """Charge, then draw, then store what was drawn, and return what is stored: only that may leave the device.
 
         After a crash anywhere in between, calling again neither charges twice nor lets a second draw out.
         """
-        self.charge(worker, *spends, key=key)
+        self.charge(worker, *spends, key=key, at_stake=at_stake)
         stored = self._storage.kept(worker, key)
         return self._storage.keep(worker, key, draw()) if stored is None else stored
 
-    def affords(self, worker: str, *spends: Spend) -> bool:
+    def affords(self, worker: str, *spends: Spend, at_stake: int | None = None) -> bool:
         """Whether `charge` would accept now."""
-        wanted = self._receipt(worker, spends, key="")
+        wanted = self._receipt(worker, spends, "", at_stake)
         return wanted.charge == NOTHING or (self._storage.spent(worker) + wanted.charge).within(self.budget.cap)
 
     def loss(self, worker: str) -> Loss:
@@ -128,17 +132,14 @@ class Ledger:
         assert receipt is not None
         return receipt
 
-    def _receipt(self, worker: str, spends: tuple[Spend, ...], key: str) -> Receipt:
+    def _receipt(self, worker: str, spends: tuple[Spend, ...], key: str, at_stake: int | None) -> Receipt:
         if not spends:
             raise InputError("a charge needs at least one spend; got none")
         lines = tuple(_line(spend) for spend in spends)
         for spend in spends:
             if not spend.law.chargeable:
                 raise self._unchargeable(worker, spend)
-        total = NOTHING
-        for line in lines:
-            total += Charge(line.epsilon, line.rho)
-        return Receipt(worker, key, total, lines)
+        return Receipt(worker, key, _total(spends, at_stake), lines)
 
     def _left(self, worker: str) -> Charge:
         cap, spent = self.budget.cap, self._storage.spent(worker)
@@ -171,11 +172,29 @@ class Ledger:
         )
 
 
+def _each(spend: Spend) -> tuple[int, int]:
+    """What one report is charged: rounded up for each, so that it does not depend on how reports are grouped."""
+    return (nano_up(spend.law.epsilon), nano_up(spend.law.rho)) if spend.protected else (0, 0)
+
+
 def _line(spend: Spend) -> Line:
-    """The charge is rounded up once for each report, so that it does not depend on how reports are grouped."""
-    law, protected = spend.law, spend.protected
-    epsilon, rho = (min(spend.count * nano_up(each), SATURATED) if protected else 0 for each in (law.epsilon, law.rho))
-    return Line(spend.kind, spend.name, law.unit, spend.count, epsilon, rho)
+    epsilon, rho = (min(spend.count * each, SATURATED) for each in _each(spend))
+    return Line(spend.kind, spend.name, spend.law.unit, spend.count, epsilon, rho)
+
+
+def _total(spends: tuple[Spend, ...], at_stake: int | None) -> Charge:
+    """The sum; where only some reports are at stake, of the dearest in each currency, which need not be the same."""
+    most = sum(spend.count for spend in spends) if at_stake is None else at_stake
+    epsilon, rho = ([(_each(spend)[currency], spend.count) for spend in spends] for currency in (0, 1))
+    return Charge(_dearest(epsilon, most), _dearest(rho, most))
+
+
+def _dearest(amounts: list[tuple[int, int]], most: int) -> int:
+    total = 0
+    for each, count in sorted(amounts, reverse=True):
+        taken = min(count, most)
+        total, most = total + each * taken, most - taken
+    return min(total, SATURATED)
 
 
 def _names(spends: tuple[Spend, ...]) -> str:

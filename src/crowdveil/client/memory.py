@@ -1,4 +1,4 @@
-"""What a device remembers between runs: who it is, and every parcel it has made, sent or not."""
+"""What a device remembers between runs: who it is, its receipts, and the public log as it saw it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS receipts (study TEXT PRIMARY KEY, title TEXT NOT NULL, receipt TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, entry TEXT NOT NULL) STRICT;
 """
 
 
@@ -32,6 +33,24 @@ class Memory:
     def remember(self, name: str, value: str) -> None:
         with self._lock:
             self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def log_head(self) -> tuple[int, str]:
+        """The last line of the public log that this device has seen: its number and hash; 0 before the first."""
+        with self._lock:
+            row = self._connection.execute("SELECT number, entry FROM log ORDER BY number DESC LIMIT 1").fetchone()
+            return row or (0, "")
+
+    def log_entry(self, number: int) -> str | None:
+        with self._lock:
+            row = self._connection.execute("SELECT entry FROM log WHERE number = ?", (number,)).fetchone()
+            return row[0] if row else None
+
+    def keep_log(self, lines: list[tuple[int, str]]) -> None:
+        """Numbers and hashes of checked lines, all or none."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", lines)
+            self._connection.execute("COMMIT")
 
     def keep_receipt(self, study: str, title: str, receipt: str) -> None:
         with self._lock:

@@ -82,6 +82,11 @@ def _check_log(line: dict[str, Any], study: str, sha256: str) -> None:
 
 
 def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
+    # A default level is chosen before a study is seen, so its name must not come to mean "unprotected".
+    if level["protected"] == (level["name"] == "none"):
+        raise StudyError(f"level {level['name']} is not what its name says: level none, and no other, is unprotected")
+    if definition["protects_participation"] and not level["protected"]:
+        raise StudyError(f"level {level['name']} protects nothing in a study that says it hides skipped questions")
     channels = {question["id"]: _channel(definition, level, question) for question in definition["questions"]}
     charge = charge_of(list(channels.values()), definition["max_answers"]) if level["protected"] else None
     if charge != level["charge"]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import secrets
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
-from crowdveil.channel import Channel
 from crowdveil.client.http import Broker
+from crowdveil.client.log import follow
 from crowdveil.client.memory import Memory
 from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
@@ -80,8 +81,10 @@ class Worker:
         return str(made["id"])
 
     def catch_up(self) -> None:
-        """A device without history starts no lower than what the broker has seen of this worker."""
-        mirrored = self._broker.call("GET", "/workers/me")["budget"]
+        """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen."""
+        mirrored, spent = self._broker.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
+        if mirrored["epsilon_spent_nano"] <= spent.epsilon and mirrored["rho_spent_nano"] <= spent.rho:
+            return
         epsilon, rho = mirrored["epsilon_spent_nano"] / _NANO, mirrored["rho_spent_nano"] / _NANO
         key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
         self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
@@ -91,14 +94,15 @@ class Worker:
         return list(self._broker.call("GET", "/workers/me/studies")["items"])
 
     def study(self, key: str) -> Study:
-        """A study, checked: hash, signature, public log, every channel, every charge."""
+        """A study, checked: hash, signature, the whole public log, every channel, every charge."""
         signed = self._broker.call("GET", f"/studies/{key}")
-        index = int(signed["log"]["index"])
-        lines = self._broker.call("GET", f"/log?after={index - 1}&limit=1")["items"]
-        if not lines:
-            raise StudyError("the public log does not have this study")
+        if signed["definition"].get("id") != key:
+            raise StudyError("the broker sent another study than the one asked for")
+        follow(self._broker, self._memory)
+        if self._memory.log_entry(signed["log"]["index"]) != signed["log"]["entry"]:
+            raise StudyError("the public log does not have this definition; somebody may be served a special one")
         public_key = self._memory.fact("public-key") or self._broker.call("GET", "/")["public_key"]
-        return Study.checked(signed, lines[0], public_key)
+        return Study.checked(signed, signed["log"], public_key)
 
     def answer(self, key: str, answers: dict[str, Any], *, level: str | None = None) -> Sent:
         """Answer a study: question id → answer. What is left out, or None, counts as skipped.
@@ -112,11 +116,14 @@ class Worker:
 
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
-        spends = _spends(study, level, codes)
-        if self.ledger.affords(_ME, *spends):
+        spends, at_stake = _spends(study, level, codes), _at_stake(study, level)
+        self.catch_up()
+        if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
             self._broker.call("PUT", f"/studies/{study.id}/reservation", reserve)
-        return self.ledger.release(_ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes))
+        return self.ledger.release(
+            _ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes), at_stake=at_stake
+        )
 
     def _drawn(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         reports = [
@@ -207,14 +214,13 @@ def _codes(study: Study, answers: dict[str, Any]) -> dict[str, int]:
 
 
 def _spends(study: Study, level: Level, codes: dict[str, int]) -> list[Spend]:
-    """What the ledger is charged: every report, or the dearest 2t of them where at most t are answered."""
-    channels: list[Channel] = [level.channels[question] for question in codes]
-    if level.charge is not None and study.protects_participation:
-        dearest = sorted(channels, key=lambda each: (each.guarantee.epsilon, each.guarantee.rho), reverse=True)
-        channels = dearest[: level.charge["reports"]]
-    counted: dict[Channel, int] = {}
-    for channel in channels:
-        counted[channel] = counted.get(channel, 0) + 1
+    """Every report that will be drawn, those through one channel together."""
+    counted = Counter(level.channels[question] for question in codes)
     return [
         Spend.through(channel, name=str(study.definition["title"]), count=count) for channel, count in counted.items()
     ]
+
+
+def _at_stake(study: Study, level: Level) -> int | None:
+    """How many of the reports are charged, the dearest: 2t of them where at most t are answered."""
+    return level.charge["reports"] if level.charge is not None and study.protects_participation else None

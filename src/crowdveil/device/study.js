@@ -10,7 +10,7 @@ import { Refusal } from "./refusal.js";
 
 export const FORMAT = "crowdveil-study/1";
 const LEVELS = ["none", "low", "medium", "high"];
-// ρ is found by a search; both sides may stop a little apart.
+// ρ is searched; both sides may stop a little apart.
 const RHO_TOLERANCE = 1.001;
 
 /** Check what the broker sent against itself and the log; refuse otherwise. @param {any} answer @param {LogEntry} entry @param {string} id @returns {Study} */
@@ -70,8 +70,8 @@ function readLevel(level, all, study) {
     return [question.id, channel];
   }));
   const isProtected = [...channels.values()].every((channel) => Number.isFinite(channel.epsilon));
-  if (isProtected !== level.protected) throw new Refusal("study.protection", { level: level.name });
-  if (!isProtected && study.protectsParticipation) throw new Refusal("study.protection", { level: level.name });
+  const fits = isProtected === level.protected && isProtected === (level.name !== "none");
+  if (!fits || (!isProtected && study.protectsParticipation)) throw new Refusal("study.protection", { level: level.name });
   const charge = isProtected ? chargeOf([...channels.values()], study) : { epsilon: 0, rho: 0 };
   checkCharge(level, charge, isProtected);
   return { name: level.name, protected: isProtected, pay: level.pay_cents, charge, channels };

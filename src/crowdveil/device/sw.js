@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "ee9f36d7bd932d0d0158220a9c8c49389ca95625a8250ca12294663b2a4d208d";
+const RELEASE = "b9150e0649a8ffb705f6f0c6158e7faf3ac872ab2a49a8624589d773e8c8b058";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));

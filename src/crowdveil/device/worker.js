@@ -168,7 +168,7 @@ export async function moveOut(store) {
   return exportLedger(lines.values(), { me, outbox: [...outbox.values()].map((entry) => ({ ...entry, answers: {} })) });
 }
 
-/** Nothing spent is forgotten, nothing drawn is drawn again. @param {Store} store @param {string} text */
+/** No spend forgotten, nothing drawn again, no cap raised. @param {Store} store @param {string} text */
 export async function moveIn(store, text) {
   const { lines, outbox: entries = [], me: other } = importLedger(text);
   const added = await store.update(({ ledger, outbox, settings }) => {
@@ -176,7 +176,8 @@ export async function moveIn(store, text) {
     /** @type {Write[]} */
     const writes = more.map((line) => ({ table: "ledger", key: line.key, value: line }));
     for (const entry of entries) if (!outbox.has(entry.study)) writes.push({ table: "outbox", key: entry.study, value: entry });
-    writes.push({ table: "settings", key: "me", value: { ...settings.get("me"), ...other } });
+    const mine = settings.get("me") ?? other, cap = Math.min(mine?.cap, other?.cap);
+    if (other) writes.push({ table: "settings", key: "me", value: { ...mine, ...other, cap, period: mine.period } });
     return { result: more.length, writes };
   });
   await takeOverMirror(store).catch(orElseOffline(null));
