@@ -122,10 +122,15 @@ def scale_floor(
 
 def choice_floor(channels: Sequence[Channel], channel: NDArray[Any], n_questions: int, classes: NDArray[Any]) -> Floor:
     """The least error rate on choices for these reports, even if every worker knew the truth (Fano)."""
-    classes = np.asarray(classes, dtype=np.float64)
     seen = np.bincount(channel, minlength=len(channels)) if len(channels) > 1 else np.array([len(channel)])
-    counts = seen / max(n_questions, 1)
-    allowed = sum(float(n) * mutual_information(each, classes) for n, each in zip(counts, channels, strict=True))
+    return fano_floor(channels, seen / max(n_questions, 1), classes)
+
+
+def fano_floor(channels: Sequence[Channel], reports_per_question: Floats, classes: NDArray[Any]) -> Floor:
+    """The same from the number of reports that a question has through each channel."""
+    classes = np.asarray(classes, dtype=np.float64)
+    each = zip(reports_per_question, channels, strict=True)
+    allowed = sum(float(count) * mutual_information(channel, classes) for count, channel in each)
     prior_error = 1.0 - float(classes.max())
     smallest = min(least_error(classes, allowed), prior_error)
     return _floor(smallest, prior_error, "error rate", informative=allowed > 0 and smallest < NO_GAIN * prior_error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
@@ -27,6 +27,23 @@ class Method(ABC):
     @abstractmethod
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         """The finished estimate; `start` is an earlier one from which an iterative method goes on."""
+
+
+@runtime_checkable
+class Modelled(Protocol):
+    """A method that the driver can run through its model, on any engine."""
+
+    @property
+    def max_iter(self) -> int: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @property
+    def accelerate(self) -> bool: ...
+
+    def model(self, context: Context) -> Model:
+        """The model of one table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,22 +7,23 @@ worker's hidden type stands on one side, the truth on the other, and the channel
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.bounds.floor import choice_floor
+from crowdveil.bounds.floor import fano_floor
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.choice_model import Precision
 from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes, worker_types
@@ -41,6 +42,7 @@ class ChannelBPModel:
 
     context: Context
     emission: Emission
+    precision: Precision
     types: WorkerTypes
     type_weight: float
     class_weight: float
@@ -50,13 +52,15 @@ class ChannelBPModel:
     goal: ClassVar[Goal] = "vanish"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = True
+    by_worker: ClassVar[tuple[str, ...]] = ("belief",)
+    shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
 
     def init(self) -> Parameters:
         return self.context.start
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
-        message = np.full(len(symbol), -1, dtype=np.float32)
+        message = np.full(len(symbol), -1, dtype=self.precision)
         return state_of(block, symbol, message, self.emission.n_options)
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
@@ -75,7 +79,7 @@ class ChannelBPModel:
 
     def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
         log_belief = parameters["belief"]
-        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(np.float32)
+        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(self.precision)
         ability = self.types.ability
         options = self.emission.table[: self.emission.n_options]
         guess = (1 - ability) * (self.types.leaning @ options).T
@@ -85,12 +89,12 @@ class ChannelBPModel:
             state.worker,
             state.symbol,
             state.message,
-            np.maximum(belief, np.float32(1e-30)),
-            parameters["share"].astype(np.float32),
-            ability.astype(np.float32),
-            np.ascontiguousarray(guess, dtype=np.float32),
-            np.ascontiguousarray(options.T, dtype=np.float32),
-            empty.astype(np.float32),
+            np.maximum(belief, belief.dtype.type(1e-30)),
+            parameters["share"].astype(self.precision),
+            ability.astype(self.precision),
+            np.ascontiguousarray(guess, dtype=self.precision),
+            np.ascontiguousarray(options.T, dtype=self.precision),
+            empty.astype(self.precision),
             parameters["log_classes"],
             _NO_GOLD if block.gold is None else block.gold,
             self.damping,
@@ -140,6 +144,18 @@ class ChannelBPModel:
         value, confidence = chosen(posterior.astype(np.float64), state.answered)
         low, high = self._bounds(posterior, value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
+
+    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+        channels = table_channels(self.context.channels)
+        floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
+        return Verdict(floor, () if floor.informative else (floor.sentence,))
+
+    def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
+        classes = np.exp(parameters["log_classes"])
+        best = np.where(answered, float(classes.max()), 0.0)
+        value = np.where(answered, int(np.argmax(classes)), -1).astype(np.int32)
+        posterior = np.tile(classes, (len(answered), 1))
+        return {"value": value, "confidence": best, "low": best, "high": best, "posterior": posterior}
 
     def _bounds(
         self, posterior: Array, value: Array, parameters: Parameters, state: MessageState
@@ -198,6 +214,7 @@ class ChannelBP(IterativeMethod):
     type_weight: float = 10.0
     class_weight: float = 30.0
     damping: float = 0.3
+    precision: Precision = "float32"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -213,6 +230,7 @@ class ChannelBP(IterativeMethod):
         return ChannelBPModel(
             context=context,
             emission=emission,
+            precision=self.precision,
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
             class_weight=self.class_weight,
@@ -227,22 +245,7 @@ class ChannelBP(IterativeMethod):
             parameters = model.first(np.ones(reports.n_workers))
         skills = _skills(reports, parameters["belief"], model.types)
         estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
-        return with_choice_floor(estimate, reports, np.exp(parameters["log_classes"]))
-
-
-def with_choice_floor(estimate: Estimate, reports: Reports, classes: Array) -> Estimate:
-    """The estimate with the floor of its reports; the prior, labelled as such, where they cannot tell more."""
-    floor = choice_floor(table_channels(reports.channels), reports.channel, reports.n_questions, classes)
-    if floor.informative or estimate.posterior is None:
-        return replace(estimate, floor=floor)
-    known = estimate.value >= 0
-    value = np.where(known, int(np.argmax(classes)), -1).astype(np.int32)
-    best = np.where(known, float(classes.max()), 0.0)
-    posterior = np.tile(classes, (len(value), 1))
-    warnings = (*estimate.warnings, floor.sentence)
-    return replace(
-        estimate, value=value, confidence=best, low=best, high=best, posterior=posterior, floor=floor, warnings=warnings
-    )
+        return judged(estimate, model, parameters, reports)
 
 
 def _skills(reports: Reports, log_belief: Array, types: WorkerTypes) -> Skills:

@@ -8,7 +8,7 @@ likelihood). The value is the posterior median.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from crowdveil.bounds.floor import scale_floor
 from crowdveil.domain import Scale
-from crowdveil.estimate import Estimate, Floor, Skills
+from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.choice_model import Precision
 from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.finishing import LEVEL
-from crowdveil.inference.fitting import carried_over, finished, fit_model
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.truth_grid import TruthGrid, prior_of, quantiles, truth_grid
 from crowdveil.inference.votes import table_channels
@@ -43,6 +44,7 @@ class ChannelEMModel:
 
     context: Context
     emission: Emission
+    precision: Precision
     grid: TruthGrid
     spread_weight: float
     truth_weight: float
@@ -51,20 +53,22 @@ class ChannelEMModel:
     goal: ClassVar[Goal] = "vanish"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = True
+    by_worker: ClassVar[tuple[str, ...]] = ("belief",)
+    shared: ClassVar[tuple[str, ...]] = ("log_spreads", "prior")
 
     def init(self) -> Parameters:
         return self.context.start
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
-        message = np.ones((len(symbol), len(self.grid.spreads) + 1), dtype=np.float32)
+        message = np.ones((len(symbol), len(self.grid.spreads) + 1), dtype=self.precision)
         return state_of(block, symbol, message, len(self.grid.points))
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
         if "share" not in parameters:
             return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
         total = np.zeros_like(parameters["belief"])
-        prior = np.maximum(parameters["prior"], 1e-30).astype(np.float32)
+        prior = np.maximum(parameters["prior"], 1e-30).astype(self.precision)
         moved = message_kernels().scale_sweep(*self._inputs(parameters, state), prior, state.posterior, total)
         answered = state.posterior[state.answered]
         statistics = {
@@ -78,17 +82,17 @@ class ChannelEMModel:
     def _inputs(self, parameters: Parameters, state: MessageState) -> tuple[Array, ...]:
         """Rows, beliefs and tables as the kernels take them."""
         log_belief = parameters["belief"]
-        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(np.float32)
+        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(self.precision)
         table, empty = self.tables()
-        share = parameters["share"].astype(np.float32)
-        belief = np.maximum(belief, np.float32(1e-30))
+        share = parameters["share"].astype(self.precision)
+        belief = np.maximum(belief, belief.dtype.type(1e-30))
         return state.starts, state.worker, state.symbol, state.message, belief, share, table, empty
 
     def tables(self) -> tuple[Array, Array]:
         """P(symbol | truth, spread), symbol × spread × point, and P(symbol | ∅)."""
         through = self.grid.laws() @ self.emission.table[: self.emission.n_options]
         empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
-        return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=np.float32), empty.astype(np.float32)
+        return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=self.precision), empty.astype(self.precision)
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         if "moved" not in statistics:
@@ -152,6 +156,33 @@ class ChannelEMModel:
             "high": np.where(known, high, ends[1]),
         }
 
+    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+        if not isinstance(self.context.domain, Scale) or not n_answered:
+            return Verdict()
+        prior, points = parameters["prior"], self.grid.points
+        centre = float(prior @ points)
+        floor = scale_floor(
+            table_channels(self.context.channels),
+            by_channel / n_answered,
+            self.context.domain,
+            sigmas=self.grid.spreads,
+            weights=np.exp(parameters["log_spreads"])[:-1],
+            share=float(parameters["share"].mean()),
+            centre=centre,
+            spread=float(np.sqrt(prior @ (points - centre) ** 2)),
+        )
+        return Verdict(floor, () if floor.informative else (floor.sentence,))
+
+    def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
+        logs = np.log(np.maximum(parameters["prior"], 1e-300))[None]
+        value, low, high = (float(each[0]) for each in quantiles(self.grid, logs, _LEVELS))
+        ends = self.grid.numbers.min(), self.grid.numbers.max()
+        return {
+            "value": np.where(answered, value, np.nan),
+            "low": np.where(answered, low, ends[0]),
+            "high": np.where(answered, high, ends[1]),
+        }
+
 
 def _normalised(logs: Array) -> Array:
     weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -179,12 +210,14 @@ class ChannelEM(IterativeMethod):
     tol: float = 3e-3
     spread_weight: float = 5.0
     truth_weight: float = 2.0
+    precision: Precision = "float32"
 
     def model(self, context: Context) -> ChannelEMModel:
         emission = emission_of(table_channels(context.channels), context.domain.size)
         return ChannelEMModel(
             context=context,
             emission=emission,
+            precision=self.precision,
             grid=truth_grid(context.domain),
             spread_weight=self.spread_weight,
             truth_weight=self.truth_weight,
@@ -196,7 +229,7 @@ class ChannelEM(IterativeMethod):
         parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
         skills = _skills(reports, parameters["belief"], model.grid)
         estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
-        return _with_floor(estimate, reports, model, parameters)
+        return judged(estimate, model, parameters, reports)
 
 
 def _skills(reports: Reports, log_belief: Array, grid: TruthGrid) -> Skills:
@@ -206,44 +239,6 @@ def _skills(reports: Reports, log_belief: Array, grid: TruthGrid) -> Skills:
     below = np.cumsum(belief, axis=1)
     low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _LEVELS[1:])
     return Skills(reports.workers, belief @ spreads, low, high, "the standard deviation of a worker's errors")
-
-
-def _with_floor(estimate: Estimate, reports: Reports, model: ChannelEMModel, parameters: Parameters) -> Estimate:
-    """The estimate with the floor of its reports; the prior, labelled as such, where they cannot tell more."""
-    if not isinstance(reports.domain, Scale) or not len(reports):
-        return estimate
-    prior, points = parameters["prior"], model.grid.points
-    centre = float(prior @ points)
-    floor = _floor(reports, model, parameters, centre, float(np.sqrt(prior @ (points - centre) ** 2)))
-    if floor.informative:
-        return replace(estimate, floor=floor)
-    logs = np.log(np.maximum(prior, 1e-300))[None]
-    value, low, high = (float(each[0]) for each in quantiles(model.grid, logs, _LEVELS))
-    known = estimate.answered
-    return replace(
-        estimate,
-        value=np.where(known, value, np.nan),
-        low=np.where(known, low, estimate.low),
-        high=np.where(known, high, estimate.high),
-        floor=floor,
-        warnings=(*estimate.warnings, floor.sentence),
-    )
-
-
-def _floor(reports: Reports, model: ChannelEMModel, parameters: Parameters, centre: float, spread: float) -> Floor:
-    assert isinstance(reports.domain, Scale)
-    channels = table_channels(reports.channels)
-    n_answered = max(len(np.unique(reports.question)), 1)
-    return scale_floor(
-        channels,
-        np.bincount(reports.channel, minlength=len(channels)) / n_answered,
-        reports.domain,
-        sigmas=model.grid.spreads,
-        weights=np.exp(parameters["log_spreads"])[:-1],
-        share=float(parameters["share"].mean()),
-        centre=centre,
-        spread=spread,
-    )
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -63,8 +63,8 @@ def choice_sweep(
         for row in range(first, last):
             who, what = worker[row], symbol[row]
             given, silent = share[who], (ONE - share[who]) * empty[what]
-            heard = _listen(posterior[question], chance[row - first], hit[what], message[row], damping)
-            message[row] = heard
+            message[row] = _listen(posterior[question], chance[row - first], hit[what], message[row], damping)
+            heard = message[row]
             for kind in range(len(ability)):
                 product[who, kind] *= given * (ability[kind] * heard + guess[what, kind]) + silent
             # Logarithms are dear; a few messages are multiplied before one is taken.
@@ -121,7 +121,7 @@ def _settle(logs: Array, gold: int, posterior: Array) -> float:
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _listen(posterior: Array, chance: Array, hit: Array, before: float, damping: float) -> np.float32:
+def _listen(posterior: Array, chance: Array, hit: Array, before: float, damping: float) -> Any:
     """The message to the worker: how likely the symbol is if right, averaged over what the others say."""
     mass, heard = 0.0, 0.0
     for option in range(len(hit)):
@@ -129,7 +129,7 @@ def _listen(posterior: Array, chance: Array, hit: Array, before: float, damping:
         mass += weight
         heard += weight * hit[option]
     fresh = heard / mass
-    return np.float32(fresh if before < 0 else damping * before + (1 - damping) * fresh)
+    return fresh if before < 0 else damping * before + (1 - damping) * fresh
 
 
 @njit(nogil=True, cache=True)
@@ -158,9 +158,9 @@ def scale_sweep(
     P(symbol | truth, spread) = share·table[symbol, spread, point] + (1 − share)·empty[symbol].
     """
     n_spreads, n_points = table.shape[1], table.shape[2]
-    chance = np.empty((_most(starts), n_points), np.float32)
-    cavity, weight = np.empty(n_spreads, np.float32), np.empty(n_points, np.float32)
-    now = np.empty(n_points, np.float32)
+    chance = np.empty((_most(starts), n_points), belief.dtype)
+    cavity, weight = np.empty(n_spreads, belief.dtype), np.empty(n_points, belief.dtype)
+    now = np.empty(n_points, belief.dtype)
     moved = 0.0
     for question in range(len(starts) - 1):
         first, last = starts[question], starts[question + 1]

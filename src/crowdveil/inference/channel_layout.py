@@ -35,7 +35,7 @@ class MessageState:
 
 
 def state_of(block: Block, symbol: Array, message: Array, n_columns: int) -> MessageState:
-    """The state before any message was sent: flat posteriors."""
+    """The state before any message was sent: flat posteriors, in the precision of the messages."""
     starts = np.searchsorted(block.question, np.arange(block.n_questions + 1)).astype(np.int64)
     return MessageState(
         np.array(block.question),
@@ -43,7 +43,7 @@ def state_of(block: Block, symbol: Array, message: Array, n_columns: int) -> Mes
         np.array(symbol, dtype=np.int32),
         starts,
         message,
-        np.full((block.n_questions, n_columns), 1.0 / max(n_columns, 1), dtype=np.float32),
+        np.full((block.n_questions, n_columns), 1.0 / max(n_columns, 1), dtype=message.dtype),
     )
 
 

@@ -35,6 +35,8 @@ class ChoiceModel(ABC):
     goal: ClassVar[Goal] = "rise"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
+    by_worker: ClassVar[tuple[str, ...]]
+    shared: ClassVar[tuple[str, ...]] = ("log_classes",)
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:

@@ -37,6 +37,8 @@ class DawidSkeneModel(ChoiceModel):
     class_prior: float
     history: Array | None = None
 
+    by_worker: ClassVar[tuple[str, ...]] = ("log_confusion", "seen")
+
     def init(self) -> Parameters:
         if self.context.warm:
             return self.project(self.context.start)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crowdveil.inference.model import Model, Parameters, Statistics
 from crowdveil.inference.squarem import extrapolate
-from crowdveil.inference.threads import Session
+from crowdveil.inference.threads import Passes
 
 SLACK = 1e-6
 """An objective that goes the wrong way by more than this share of itself is not rounding any more."""
@@ -24,14 +24,22 @@ class Run:
     warnings: tuple[str, ...]
 
 
-def run(model: Model, session: Session, *, max_iter: int, tol: float, accelerate: bool = False) -> Run:
+def run(
+    model: Model,
+    session: Passes,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = False,
+    first: Parameters | None = None,
+) -> Run:
     """Iterate until the objective changes by less than `tol` of itself (a residual: until it is below `tol`).
 
     With `accelerate`, steps are extrapolated (SQUAREM) and every extrapolation that makes the objective worse is
-    taken back.
+    taken back. `first` are the parameters to go on from, as they are; without them the model says where to start.
     """
     loop = _Loop(model, session, tol)
-    parameters = model.init()
+    parameters = model.init() if first is None else first
     while loop.iterations < max_iter and not loop.converged:
         if accelerate and model.goal != "vanish" and loop.iterations + 3 <= max_iter and parameters:
             parameters = _accelerated(loop, parameters)
@@ -43,7 +51,7 @@ def run(model: Model, session: Session, *, max_iter: int, tol: float, accelerate
 class _Loop:
     """What the loop remembers."""
 
-    def __init__(self, model: Model, session: Session, tol: float) -> None:
+    def __init__(self, model: Model, session: Passes, tol: float) -> None:
         self.model, self.session, self.tol = model, session, tol
         self.trace: list[float] = []
         self.iterations = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.counting import summed
 from crowdveil.inference.driver import Run, run
-from crowdveil.inference.model import Columns, Model
+from crowdveil.inference.model import Columns, Judged, Model, Parameters
 from crowdveil.inference.votes import channel_worth
 from crowdveil.reports import Reports
 
@@ -64,6 +64,20 @@ def finished(
         warnings=(*warnings, *done.warnings),
         provenance=provenance(method, reports),
         parameters=parameters,
+    )
+
+
+def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:
+    """The estimate with what the model says about it; the prior, labelled as such, where reports cannot tell more."""
+    by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
+    verdict = model.verdict(parameters, by_channel, len(np.unique(reports.question)))
+    columns: dict[str, Any] = {} if verdict.informative else model.prior(estimate.answered, parameters)
+    return replace(
+        estimate,
+        floor=verdict.floor,
+        warnings=(*estimate.warnings, *verdict.warnings),
+        provenance={**estimate.provenance, **verdict.facts},
+        **columns,
     )
 
 

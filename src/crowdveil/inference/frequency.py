@@ -34,6 +34,7 @@ class Frequency(Method):
 
     name: ClassVar[str] = "frequency"
     summary: ClassVar[str] = "the share of the population that holds each opinion"
+    question_local: ClassVar[bool] = True
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         channels = table_channels(reports.channels)

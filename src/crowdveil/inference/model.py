@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
+from crowdveil.estimate import Floor
 from crowdveil.reports import AnyChannel
 
 Parameters: TypeAlias = Mapping[str, NDArray[Any]]
@@ -86,6 +87,7 @@ class Model(Protocol):
     `objective` names what `measure` returns; with the goal "rise" or "fall" it may never go the other way, with
     "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block, `remembers`
     True when a pass changes the state (messages): an engine that moves blocks about must then store it anew.
+    `by_worker` and `shared` name the parameters that a warm start takes over: one entry per worker, or for all.
     """
 
     @property
@@ -99,6 +101,12 @@ class Model(Protocol):
 
     @property
     def remembers(self) -> bool: ...
+
+    @property
+    def by_worker(self) -> tuple[str, ...]: ...
+
+    @property
+    def shared(self) -> tuple[str, ...]: ...
 
     def init(self) -> Parameters:
         """Where to start: the warm start, a guess, or nothing."""
@@ -120,6 +128,30 @@ class Model(Protocol):
 
     def finish(self, block: Block, parameters: Parameters, state: State) -> Columns:
         """The results for the block's questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run can say beyond its columns: the floor, sentences for the reader, facts for the provenance."""
+
+    floor: Floor | None = None
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def informative(self) -> bool:
+        return self.floor is None or self.floor.informative
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A model that knows how much its reports could tell; where that is nothing, `prior` stands for the results."""
+
+    def verdict(self, parameters: Parameters, by_channel: NDArray[Any], n_answered: int) -> Verdict:
+        """From the reports through each channel and the questions that have any."""
+
+    def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
+        """The columns that change when the estimate is the prior."""
 
 
 def add(total: Statistics, more: Statistics) -> Statistics:

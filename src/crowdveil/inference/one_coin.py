@@ -35,6 +35,8 @@ class OneCoinModel(ChoiceModel):
     class_prior: float | None
     """Pseudo-questions per class, or None where all classes are held equally likely."""
 
+    by_worker: ClassVar[tuple[str, ...]] = ("skill", "given", "seen")
+
     def init(self) -> Parameters:
         if self.context.warm:
             return self.project(self.context.start)

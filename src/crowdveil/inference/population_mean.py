@@ -6,20 +6,25 @@ like the others. So that is tested first; where they do not, every level counts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from crowdveil.domain import Domain
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
-from crowdveil.inference.fitting import from_columns, provenance
-from crowdveil.inference.numbers import Numbers, bounds_of, numbers_of, sums, with_interval
+from crowdveil.inference.blocks import blocks_of, context_of
+from crowdveil.inference.driver import run
+from crowdveil.inference.fitting import from_columns, judged
+from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
+from crowdveil.inference.numbers import bounds_of, numbers_of, sums, with_interval
+from crowdveil.inference.threads import LocalSession
 from crowdveil.noise import NoiseRecord
-from crowdveil.reports import Reports
+from crowdveil.reports import AnyChannel, Reports
 
 Array = NDArray[Any]
 
@@ -41,119 +46,185 @@ class PopulationMean(Method):
     summary: ClassVar[str] = "the average opinion, levels of privacy weighted by their noise where opinions agree"
     numeric: ClassVar[bool] = True
 
+    # Pass one finds the levels' variances, pass two whether their opinions agree.
+    max_iter: ClassVar[int] = 2
+    tol: ClassVar[float] = 0.0
+    accelerate: ClassVar[bool] = False
+
     significance: float = 0.05
 
     def __post_init__(self) -> None:
         if not 0 < self.significance < 1:
             raise InputError(f"significance must be between 0 and 1; got {self.significance:g}")
 
+    def model(self, context: Context) -> PopulationMeanModel:
+        return PopulationMeanModel(context=context, significance=self.significance)
+
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        strata = _strata(reports)
-        p_value, n_levels = homogeneity(strata)
-        if n_levels < 2:
-            weighting, why = "plain", "all reports have the same level of privacy"
-        elif np.isnan(p_value):
-            weighting, why = "stratified", "too few reports to test whether levels of privacy think alike"
-        elif p_value < self.significance:
-            weighting, why = "stratified", f"levels of privacy do not think alike (p = {p_value:.2g})"
-        else:
-            weighting, why = (
-                "inverse-variance",
-                f"levels of privacy think alike as far as can be seen (p = {p_value:.2g})",
-            )
-        columns = _combined(strata, by_noise=weighting == "inverse-variance", reports=reports)
-        estimate = from_columns(self, reports, columns, (f"{weighting} mean: {why}",) if n_levels > 1 else ())
-        told = {"weighting": weighting, "why": why, "p_value": None if np.isnan(p_value) else float(p_value)}
-        return replace(estimate, provenance=provenance(self, reports) | told)
+        model = self.model(context_of(reports))
+        block = next(blocks_of(reports, 1))
+        session = LocalSession(model, [block], [model.begin(block)], 1)
+        done = run(model, session, max_iter=self.max_iter, tol=self.tol)
+        return judged(from_columns(self, reports, session.finish(done.parameters)), model, done.parameters, reports)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """Level × question: reports, how many of them are answers, the mean opinion, and its variance."""
+    """Level × question: reports, how many of them are answers, the mean opinion; by level: squares and freedom."""
 
     count: Array
     mass: Array
     mean: Array
-    variance: Array
+    squares: Array
+
+    @property
+    def freedom(self) -> Array:
+        freedom: Array = np.maximum(self.count - 1, 0).sum(axis=1)
+        return freedom
+
+    def variance(self, noise: Array) -> Array:
+        """The variance of every mean when one report of a level varies by `noise`; infinite where there is none."""
+        variance: Array = np.full(self.count.shape, np.inf)
+        known = (self.count > 0) & (self.mass > 1e-9)
+        np.divide(self.count * noise[:, None], self.mass**2, out=variance, where=known)
+        return variance
 
 
-def _strata(reports: Reports) -> Strata:
-    rows = numbers_of(reports, reports.channels, reports.domain, as_answers=False)
-    n_levels, n_questions = max(len(reports.channels), 1), reports.n_questions
-    place = reports.channel.astype(np.int64) * n_questions + rows.question
-    shape = (n_levels, n_questions)
-    count = sums(place, None, n_levels * n_questions).reshape(shape)
-    mass = sums(place, rows.share, n_levels * n_questions).reshape(shape)
-    total = sums(place, rows.value, n_levels * n_questions).reshape(shape)
-    low, high = bounds_of(reports.domain)
-    middle = np.full(shape, (low + high) / 2)
-    mean = np.divide(total, mass, out=middle, where=mass > 1e-9)
-    noise = _row_variances(reports, rows, mean, count)
-    variance = np.full(shape, np.inf)
-    np.divide(count * noise[:, None], mass**2, out=variance, where=(count > 0) & (mass > 1e-9))
-    return Strata(count, mass, mean, variance)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationMeanModel:
+    """Parameters: `noise` (the variance of one report, by level), `freedom`, `reports` by level, then `p_value`."""
+
+    context: Context
+    significance: float
+
+    objective: ClassVar[str] = ""
+    goal: ClassVar[Goal] = "vanish"
+    keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
+    by_worker: ClassVar[tuple[str, ...]] = ()
+    shared: ClassVar[tuple[str, ...]] = ()
+
+    def init(self) -> Parameters:
+        return {}
+
+    def begin(self, block: Block) -> Strata:
+        rows = numbers_of(block, self.context.channels, self.context.domain, as_answers=False)
+        shape = (max(len(self.context.channels), 1), block.n_questions)
+        place = block.channel.astype(np.int64) * block.n_questions + rows.question
+        count, mass, total = (
+            sums(place, weights, shape[0] * shape[1]).reshape(shape) for weights in (None, rows.share, rows.value)
+        )
+        low, high = bounds_of(self.context.domain)
+        mean = np.divide(total, mass, out=np.full(shape, (low + high) / 2), where=mass > 1e-9)
+        square = (rows.value - rows.share * mean[block.channel, rows.question]) ** 2
+        return Strata(count, mass, mean, sums(block.channel, square, shape[0]))
+
+    def e_step(self, block: Block, parameters: Parameters, state: Strata) -> tuple[Statistics, Strata]:
+        if not parameters:
+            return {"squares": state.squares, "freedom": state.freedom, "reports": state.count.sum(axis=1)}, state
+        return _disagreement(state, parameters["noise"]), state
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        return 0.0 if parameters else float("nan")
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        if parameters:
+            return {**parameters, "p_value": np.array(_p_value(statistics))}
+        noise = self._noise(statistics["squares"], statistics["freedom"])
+        return {"noise": noise, "freedom": statistics["freedom"].sum(), "reports": statistics["reports"]}
+
+    def project(self, parameters: Parameters) -> Parameters:
+        return parameters
+
+    def finish(self, block: Block, parameters: Parameters, state: Strata) -> Columns:
+        by_noise = self._weighting(parameters)[0] == "inverse-variance"
+        return _combined(state, parameters, by_noise=by_noise, context=self.context)
+
+    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+        weighting, why = self._weighting(parameters)
+        p_value = float(parameters["p_value"])
+        facts = {"weighting": weighting, "why": why, "p_value": None if np.isnan(p_value) else p_value}
+        several = int((parameters["reports"] > 0).sum()) > 1
+        return Verdict(None, (f"{weighting} mean: {why}",) if several else (), facts)
+
+    def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
+        return {}
+
+    def _weighting(self, parameters: Parameters) -> tuple[str, str]:
+        p_value = float(parameters["p_value"])
+        if int((parameters["reports"] > 0).sum()) < 2:
+            return "plain", "all reports have the same level of privacy"
+        if np.isnan(p_value):
+            return "stratified", "too few reports to test whether levels of privacy think alike"
+        if p_value < self.significance:
+            return "stratified", f"levels of privacy do not think alike (p = {p_value:.2g})"
+        return "inverse-variance", f"levels of privacy think alike as far as can be seen (p = {p_value:.2g})"
+
+    def _noise(self, squares: Array, freedom: Array) -> Array:
+        """The variance of one report around its question's mean, level by level: τ² + γ².
+
+        γ² is the channel's own; τ², the spread of opinions, is what the levels' variances have in common beyond it.
+        Where participation is hidden the two do not separate, and the level's own variance is taken.
+        """
+        channels, domain = self.context.channels, self.context.domain
+        low, high = bounds_of(domain)
+        own = squares / np.maximum(freedom, 1.0)
+        gamma = np.array([_channel_noise(channel, domain) for channel in channels] or [0.0])
+        hidden = np.array([channel.protects_participation for channel in channels] or [False])
+        told = ~hidden & (freedom > 0)
+        trust = freedom[told] / np.maximum(own[told], 1e-12) ** 2
+        most = (high - low) ** 2 / 4
+        tau = float(np.clip(trust @ (own[told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
+        return np.maximum(np.where(hidden & (freedom > 0), own, tau + gamma), 1e-12)
 
 
-def _row_variances(reports: Reports, rows: Numbers, mean: Array, count: Array) -> Array:
-    """The variance of one report around its question's mean, level by level: τ² + γ².
-
-    γ² is the channel's own; τ², the spread of opinions, is what the levels' variances have in common beyond it. Where
-    participation is hidden the two do not separate, and the level's own variance is taken.
-    """
-    level = reports.channel
-    square = (rows.value - rows.share * mean[level, rows.question]) ** 2
-    freedom = np.maximum(count - 1, 0).sum(axis=1)
-    low, high = bounds_of(reports.domain)
-    own = sums(level, square, len(count)) / np.maximum(freedom, 1.0)
-    gamma = np.array([_noise(channel, reports) for channel in reports.channels] or [0.0])
-    hidden = np.array([channel.protects_participation for channel in reports.channels] or [False])
-    told = ~hidden & (freedom > 0)
-    trust = freedom[told] / np.maximum(own[told], 1e-12) ** 2
-    most = (high - low) ** 2 / 4
-    tau = float(np.clip(trust @ (own[told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
-    variance = np.where(hidden & (freedom > 0), own, tau + gamma)
-    return np.maximum(variance, 1e-12)
-
-
-def _noise(channel: Any, reports: Reports) -> float:
+def _channel_noise(channel: AnyChannel, domain: Domain) -> float:
     if isinstance(channel, NoiseRecord):
         return channel.variance
-    return float(channel.scores(reports.domain.numbers)[1][: channel.n_levels].mean())
+    return float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
 
 
-def homogeneity(strata: Strata) -> tuple[float, int]:
-    """The p-value that all levels of privacy have the same opinions, and how many levels there are.
+def _disagreement(strata: Strata, noise: Array) -> Statistics:
+    """What two chi-squares need: single questions that differ, and levels that are shifted as a whole.
 
-    Two chi-squares share the significance: whether a level is shifted as a whole, and whether single questions differ.
+    A level's summed deviation has the covariance of residuals around the weighted mean of each question.
     """
-    used = (strata.count >= 2) & np.isfinite(strata.variance)
-    n_levels = int((strata.count.sum(axis=1) > 0).sum())
-    precision = np.where(used, 1 / np.where(used, strata.variance, 1.0), 0.0)
+    variance = strata.variance(noise)
+    used = (strata.count >= 2) & np.isfinite(variance)
+    precision = np.where(used, 1 / np.where(used, variance, 1.0), 0.0)
     total = precision.sum(axis=0)
     centre = np.divide((precision * strata.mean).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
     deviation = np.where(used, strata.mean - centre, 0.0)
-    freedom = int(np.maximum(used.sum(axis=0) - 1, 0).sum())
+    return {
+        "single": (precision * deviation**2).sum(),
+        "freedom": np.maximum(used.sum(axis=0) - 1, 0).sum().astype(np.float64),
+        "score": (precision * deviation).sum(axis=1),
+        "spread": np.diag(precision.sum(axis=1)) - (precision / np.where(total > 0, total, 1.0)) @ precision.T,
+    }
+
+
+def _p_value(statistics: Statistics) -> float:
+    """That all levels of privacy have the same opinions; the two chi-squares share the significance."""
+    freedom = float(statistics["freedom"])
     if freedom < 1:
-        return float("nan"), n_levels
-    single = float(chdtrc(freedom, (precision * deviation**2).sum()))
-    # A level's summed deviation has the covariance of residuals around the weighted mean of each question.
-    score = (precision * deviation).sum(axis=1)
-    spread = np.diag(precision.sum(axis=1)) - (precision / np.where(total > 0, total, 1.0)) @ precision.T
+        return float("nan")
+    single = float(chdtrc(freedom, statistics["single"]))
+    score, spread = statistics["score"], statistics["spread"]
     rank = int(np.linalg.matrix_rank(spread, hermitian=True))
     shifted = float(chdtrc(max(rank, 1), score @ np.linalg.pinv(spread, hermitian=True) @ score))
-    return min(1.0, 2 * min(single, shifted)), n_levels
+    return min(1.0, 2 * min(single, shifted))
 
 
-def _combined(strata: Strata, *, by_noise: bool, reports: Reports) -> dict[str, Array]:
+def _combined(strata: Strata, parameters: Parameters, *, by_noise: bool, context: Context) -> Columns:
     """Value and interval of each question."""
-    used = np.isfinite(strata.variance)
-    weight = np.where(used, 1 / np.where(used, strata.variance, 1.0) if by_noise else strata.count, 0.0)
+    variances = strata.variance(parameters["noise"])
+    used = np.isfinite(variances)
+    weight = np.where(used, 1 / np.where(used, variances, 1.0) if by_noise else strata.count, 0.0)
     total = weight.sum(axis=0)
     share = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    low, high = bounds_of(reports.domain)
+    low, high = bounds_of(context.domain)
     value = np.clip(np.where(total > 0, (share * strata.mean).sum(axis=0), (low + high) / 2), low, high)
-    variance = (share**2 * np.where(used, strata.variance, 0.0)).sum(axis=0)
-    count = strata.count.sum(axis=0)
+    variance = (share**2 * np.where(used, variances, 0.0)).sum(axis=0)
     # Variances are pooled over all questions, so their freedom is that of the whole table.
-    freedom = np.full(len(value), max(float(np.maximum(strata.count - 1, 0).sum()), 0.0))
-    return with_interval(value, variance, freedom, count > 0, reports.domain)
+    freedom = np.full(len(value), float(parameters["freedom"]))
+    return with_interval(value, variance, freedom, strata.count.sum(axis=0) > 0, context.domain)

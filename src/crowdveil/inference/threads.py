@@ -18,11 +18,15 @@ from crowdveil.reports import Reports
 T = TypeVar("T")
 
 
-class Session(Protocol):
+class Passes(Protocol):
     """Reports laid out for one model: all the driver knows of where the blocks are."""
 
     def e_pass(self, parameters: Parameters) -> Statistics:
         """The statistics of all blocks under these parameters; advances their states."""
+
+
+class Session(Passes, Protocol):
+    """Blocks whose results fit into memory."""
 
     def finish(self, parameters: Parameters) -> Columns:
         """The results of all questions; nothing can be asked of the session afterwards."""

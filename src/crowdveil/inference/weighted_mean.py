@@ -45,6 +45,8 @@ class WeightedMeanModel:
     objective: ClassVar[str] = "sum of distances"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
+    by_worker: ClassVar[tuple[str, ...]] = ("weight", "variance")
+    shared: ClassVar[tuple[str, ...]] = ("floor",)
 
     def init(self) -> Parameters:
         if self.context.warm:

@@ -50,6 +50,8 @@ class WeightedVoteModel:
     objective: ClassVar[str] = "share of values that changed"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = True
+    by_worker: ClassVar[tuple[str, ...]] = ("weight", "agreement")
+    shared: ClassVar[tuple[str, ...]] = ()
 
     def init(self) -> Parameters:
         if self.context.warm:
