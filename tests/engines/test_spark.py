@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from cli.run import crowdveil, crowdveil_json
+from engines.crowds import assert_same, crowd, mixed, values_here, values_of
 from pyspark.sql import SparkSession
 
-from crowdveil import Answers, Choices, FileError, InputError, Reports, Scale, entropy_from
-from crowdveil.engines.spark import SparkReports, fit_on_spark, open_spark, read_spark
-from crowdveil.estimate import Estimate
+from crowdveil import Choices, FileError, InputError, Reports, Scale, entropy_from
+from crowdveil.engines.spark import SparkReports, fit_on_spark, open_spark, read_spark, read_spark_start
 from crowdveil.files import read_reports, write_answers, write_reports
-from crowdveil.inference import METHODS, method
+from crowdveil.inference import METHODS, Method, method
 from crowdveil.mechanisms import RandomizedResponse
 
 
@@ -27,87 +29,52 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def crowd(domain: Choices | Scale, seed: int) -> Answers:
-    """Sixty workers of different skill and two hundred questions."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, domain.size, 200)
-    rows = []
-    for worker in range(60):
-        skill = rng.uniform(0.4, 0.95)
-        for question in rng.choice(200, 80, replace=False):
-            guess = truth[question] if rng.random() < skill else rng.integers(0, domain.size)
-            rows.append((f"w{worker}", f"q{question}", domain.symbols[guess]))
-    return Answers.from_rows(rows, domain)
+ON_SPARK = (
+    "majority",
+    "weighted-mean",
+    "weighted-vote",
+    "one-coin",
+    "dawid-skene",
+    "channel-bp",
+    "channel-em",
+    "frequency",
+    "population-mean",
+)
+READS_HIDDEN = ("one-coin", "dawid-skene", "channel-bp", "channel-em", "frequency", "population-mean")
 
 
-def mixed(domain: Choices | Scale) -> Reports:
-    """Half of the workers at ε = 1, half at ε = 3: two channels in one table."""
-    answers = crowd(domain, 5)
-    low = RandomizedResponse(epsilon=1).randomize(answers, entropy_from(1))
-    high = RandomizedResponse(epsilon=3).randomize(answers, entropy_from(2))
-    second = low.worker % 2 == 1
-    return replace(
-        low,
-        report=np.where(second, high.report, low.report),
-        channel=second.astype(np.int16),
-        channels=(low.channels[0], high.channels[0]),
-    )
-
-
-def values_of(folder: Path) -> dict[str, tuple[object, ...]]:
-    table = pq.read_table(folder).to_pylist()
-    return {row["question"]: tuple(row.values())[1:] for row in table}
-
-
-def values_here(estimate: Estimate) -> dict[str, tuple[object, ...]]:
-    posterior = [] if estimate.posterior is None or not estimate.categorical else list(estimate.posterior.T)
-    columns = [estimate.values(), estimate.confidence, estimate.low, estimate.high, *posterior]
-    return {str(name): row for name, row in zip(estimate.questions, zip(*columns, strict=True), strict=True)}
-
-
-def assert_same(there: dict[str, tuple[object, ...]], here: dict[str, tuple[object, ...]]) -> None:
-    assert there.keys() == here.keys()
-    for question, row in here.items():
-        for one, other in zip(there[question], row, strict=True):
-            if isinstance(other, str) or other is None:
-                assert one == other
-            else:
-                assert one == pytest.approx(other, abs=1e-9)
-
-
-ON_SPARK = [
-    name
-    for name in (
-        "majority",
-        "weighted-mean",
-        "weighted-vote",
-        "one-coin",
-        "dawid-skene",
-        "channel-bp",
-        "channel-em",
-        "frequency",
-        "population-mean",
-    )
-    if name in METHODS
-]
-
-
-def configured(name: str) -> dict[str, object]:
-    known = METHODS[name].__dataclass_fields__
-    wanted: dict[str, object] = {"precision": "float64", "max_iter": 4, "tol": 0.0}
-    return {key: value for key, value in wanted.items() if key in known}
+def configured(name: str) -> Method:
+    """Double precision and a fixed number of iterations."""
+    known = {field.name for field in fields(METHODS[name])}  # type: ignore[arg-type]
+    wanted: dict[str, object] = {"precision": "float64", "max_iter": 3, "tol": 0.0}
+    return method(name, **{key: value for key, value in wanted.items() if key in known})
 
 
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_spark_equals_the_local_engine(spark: SparkSession, tmp_path: Path, name: str) -> None:
     domain = Scale(1, 5) if METHODS[name].numeric else Choices(("a", "b", "c"))
     path = tmp_path / "reports.parquet"
-    write_reports(path, mixed(domain))
-    chosen = method(name, **configured(name))
-    here = values_here(chosen.fit(read_reports(path)))
-    estimate = fit_on_spark(chosen, read_spark(spark, path), tmp_path / "estimates", n_blocks=3)
-    assert estimate.provenance["engine"] == "spark"
-    assert_same(values_of(tmp_path / "estimates"), here)
+    write_reports(path, mixed(domain, hidden=name in READS_HIDDEN))
+    chosen = configured(name)
+    here = chosen.fit(read_reports(path))
+    there = fit_on_spark(chosen, read_spark(spark, path), tmp_path / "estimates", n_blocks=3)
+    assert there.provenance["engine"] == "spark"
+    assert there.provenance["n_questions"] == 200
+    assert there.warnings == here.warnings[-len(there.warnings) :] if there.warnings else not here.warnings
+    assert (there.floor is None) == (here.floor is None)
+    assert_same(values_of(tmp_path / "estimates"), values_here(here))
+
+
+def test_the_prior_stands_where_reports_cannot_tell_more(spark: SparkSession, tmp_path: Path) -> None:
+    domain = Choices(("a", "b", "c"))
+    path = tmp_path / "reports.parquet"
+    write_reports(path, RandomizedResponse(epsilon=0.001).randomize(crowd(domain, 5), entropy_from(1)))
+    here = configured("channel-bp").fit(read_reports(path))
+    there = fit_on_spark(configured("channel-bp"), read_spark(spark, path), tmp_path / "estimates")
+    assert here.floor is not None
+    assert not here.floor.informative
+    assert there.warnings == here.warnings
+    assert_same(values_of(tmp_path / "estimates"), values_here(here))
 
 
 def test_the_command_line_runs_on_spark_and_scores(spark: SparkSession, tmp_path: Path) -> None:
@@ -131,13 +98,16 @@ def test_a_warm_start_matches_workers_by_their_ids(spark: SparkSession, tmp_path
     for name, rows in (("old", reports.worker > 20), ("all", reports.worker >= 0)):
         write_reports(tmp_path / f"{name}.parquet", reports.rows(np.flatnonzero(rows)))
     chosen = method("dawid-skene", precision="float64", tol=1e-9)
-    old = fit_on_spark(chosen, read_spark(spark, tmp_path / "old.parquet"), tmp_path / "a", work=tmp_path / "w1")
+    fit_on_spark(chosen, read_spark(spark, tmp_path / "old.parquet"), tmp_path / "a", start_out=tmp_path / "start")
     table = read_spark(spark, tmp_path / "all.parquet")
-    cold = fit_on_spark(chosen, table, tmp_path / "b", work=tmp_path / "w2")
-    warm = fit_on_spark(chosen, table, tmp_path / "c", start=old)
+    cold = fit_on_spark(chosen, table, tmp_path / "b")
+    start = read_spark_start(spark, tmp_path / "start")
+    warm = fit_on_spark(chosen, table, tmp_path / "c", start=start)
     assert warm.iterations < cold.iterations
     one, other = values_of(tmp_path / "b"), values_of(tmp_path / "c")
     assert all(one[question][0] == other[question][0] for question in one)
+    with pytest.raises(InputError, match="the start must be of one-coin"):
+        fit_on_spark(method("one-coin"), table, tmp_path / "d", start=start)
 
 
 COLUMNS = "worker string, question string, report string, channel string"
@@ -168,3 +138,31 @@ def test_a_method_that_cannot_run_there_names_those_that_can(spark: SparkSession
     table = SparkReports(frame, (RandomizedResponse(epsilon=1).channel(domain),), domain)
     with pytest.raises(InputError, match="use majority"):
         fit_on_spark(method("median"), table, tmp_path / "out")
+
+
+def test_a_finished_job_is_found_again_but_not_by_another_one(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "reports.parquet"
+    write_reports(path, mixed(Choices(("a", "b", "c"))))
+    table, work = read_spark(spark, path), f"file://{tmp_path}/work"
+    chosen = configured("weighted-vote")
+    first = fit_on_spark(chosen, table, tmp_path / "a", work=work)
+    before = values_of(tmp_path / "a")
+    again = fit_on_spark(chosen, table, tmp_path / "b", work=work, resume=True)
+    assert (len(first.trace), len(again.trace)) == (3, 1)
+    assert again.iterations == first.iterations
+    assert_same(values_of(tmp_path / "b"), before)
+    with pytest.raises(InputError, match="another method"):
+        fit_on_spark(configured("one-coin"), table, tmp_path / "c", work=work, resume=True)
+    with pytest.raises(InputError, match="name it with --work"):
+        fit_on_spark(chosen, table, tmp_path / "c", resume=True)
+
+
+def test_without_java_the_fix_is_named(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("worker,question,answer\nw,q,a\n")
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": os.environ["PYTHONPATH"]}
+    flags = ["answers.csv", "-o", "out.parquet", "--method", "majority", "--engine", "spark"]
+    command = [sys.executable, "-m", "crowdveil", "infer", *flags]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Spark needs Java and none was found; install a Java 17 runtime or use --engine local" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ class Cluster:
     work: Path | None = None
     resume: bool = False
 
+    def check(self) -> None:
+        """A server elsewhere cannot see this machine's folders."""
+        host = (self.remote or "").removeprefix("sc://").partition("/")[0].partition(":")[0]
+        if self.remote and host not in ("localhost", "127.0.0.1") and self.work is None:
+            raise InputError("a Spark Connect server elsewhere needs a folder it can write to", fix="give --work")
+
 
 def infer_on_spark(
     chosen: Method,
@@ -36,26 +43,51 @@ def infer_on_spark(
     cluster: Cluster,
     *,
     workers_out: Path | None,
+    start: Path | None,
     truth: Mapping[Any, object] | None,
     force: bool,
 ) -> dict[str, Any]:
     """Fit on Spark and return the command's JSON; estimates become a Parquet folder."""
-    from crowdveil.engines.spark import fit_on_spark, open_spark, read_spark
+    from crowdveil.engines.spark import fit_on_spark, open_spark, read_spark, read_spark_start
 
+    cluster.check()
     for path in (output, workers_out):
         if path is not None:
             _check_folder(path, force)
     spark = open_spark(cluster.master, remote=cluster.remote)
-    table = read_spark(spark, reports, domain)
-    # Written beside and renamed, so that a job that dies leaves no half of a result.
-    temporary = output.with_name(f".{output.name}-unfinished")
-    estimate = fit_on_spark(chosen, table, temporary, workers_out=workers_out, work=cluster.work, resume=cluster.resume)
+    table = read_spark(spark, address(reports), domain)
+    estimate = fit_on_spark(
+        chosen,
+        table,
+        address(_unfinished(output)),
+        start=read_spark_start(spark, address(start_folder(start))) if start else None,
+        start_out=address(start_folder(output)),
+        workers_out=address(workers_out) if workers_out else None,
+        work=address(cluster.work) if cluster.work else None,
+        resume=cluster.resume,
+    )
     result = _result(estimate, all(channel.guarantee.protected for channel in table.channels))
     if truth is not None:
-        result |= _scored(estimate, temporary, truth, spark)
-    shutil.rmtree(output, ignore_errors=True)
-    temporary.replace(output)
+        result |= _scored(estimate, address(_unfinished(output)), truth, spark)
+    if _unfinished(output) != output:
+        shutil.rmtree(output, ignore_errors=True)
+        _unfinished(output).replace(output)
     return result
+
+
+def address(path: Path) -> str:
+    """A path as Spark takes it; s3://… has lost a slash on its way through Path."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+):/+", r"\1://", str(path))
+
+
+def start_folder(estimates: Path) -> Path:
+    """Where the warm start of an estimates folder stands: estimates.parquet has estimates.parquet.start."""
+    return estimates.with_name(estimates.name + ".start")
+
+
+def _unfinished(output: Path) -> Path:
+    """Written beside and renamed, so that a job that dies leaves no half of a result; stores cannot rename."""
+    return output if "://" in address(output) else output.with_name(f".{output.name}-unfinished")
 
 
 def _check_folder(path: Path, force: bool) -> None:
@@ -78,14 +110,14 @@ def _result(estimate: Estimate, protected: bool) -> dict[str, Any]:
         "warnings": list(estimate.warnings),
         "protected": protected,
         "objective": estimate.objective,
-        "floor": None,
+        "floor": estimate.floor.sentence if estimate.floor else None,
     }
 
 
-def _scored(estimate: Estimate, folder: Path, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:
+def _scored(estimate: Estimate, folder: str, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:
     """Only the questions whose truth is known come to this machine."""
     known = spark.createDataFrame([(str(name),) for name in truth], "question string")
-    rows = spark.read.parquet(str(folder)).join(known, "question").select("question", "value").collect()
+    rows = spark.read.parquet(folder).join(known, "question").select("question", "value").collect()
     values = [row["value"] for row in rows]
     value = (
         np.array([np.nan if each is None else each for each in values], dtype=np.float64)

@@ -59,7 +59,7 @@ def command(
         domain = domain_of(options, scale)
         with _busy("inferring on Spark"):
             result = infer_on_spark(
-                chosen, reports, domain, output, cluster, workers_out=workers_out, truth=known, force=force
+                chosen, reports, domain, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
             )
         show(result, as_json=json, human=lambda: _tell(result, output))
         return

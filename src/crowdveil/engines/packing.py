@@ -11,15 +11,18 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers import check_unique, codes_of
+from crowdveil.answers import check_unique
 from crowdveil.inference.model import Block, Model, Parameters, State, Statistics
 from crowdveil.reports import AnyChannel, Reports
+
+Buffer: TypeAlias = bytes | pa.Buffer
 
 CHUNK = 1 << 20
 """Elements of a statistics array that are added together in one task."""
@@ -40,7 +43,7 @@ class Packed:
         return pickle.dumps((self.block, self.state), protocol=5)
 
     @classmethod
-    def from_bytes(cls, questions: list[str], payload: bytes) -> Packed:
+    def from_bytes(cls, questions: list[str], payload: Buffer) -> Packed:
         return cls(questions, *pickle.loads(payload))
 
 
@@ -50,23 +53,20 @@ class DuplicateError(ValueError):
 
 def pack(rows: pa.Table) -> Iterator[Packed]:
     """Blocks of whole questions from rows of (question, worker, report, channel, number)."""
-    question, texts = codes_of(rows["question"].to_pylist())
+    question, names = _ranked(rows["question"])
     worker = rows["worker"].to_numpy()
-    repeated = check_unique(worker, question, len(texts))
+    repeated = check_unique(worker, question, len(names))
     if repeated is not None:
-        raise DuplicateError(str(texts[question[repeated]]))
-    # Questions in the order of their ids and rows in the order of everything else: the order of arrival cannot show.
-    rank = np.argsort(np.argsort(texts.astype(str), kind="stable"), kind="stable").astype(np.int32)
-    names = np.sort(texts.astype(str))
+        raise DuplicateError(str(names[question[repeated]]))
     table = {name: rows[name].to_numpy() for name in ("report", "channel", "number")}
-    order = np.lexsort((worker, rank[question]))
-    place = rank[question][order]
+    order = np.lexsort((worker, question))
+    place = question[order]
     for first, last in _spans(place, len(names)):
         low, high = np.searchsorted(place, [first, last])
         part = order[low:high]
         number = table["number"][part]
         yield Packed(
-            names[first:last].tolist(),
+            names[first:last].to_pylist(),
             Block(
                 (place[low:high] - first).astype(np.int32),
                 worker[part].astype(np.int32),
@@ -76,6 +76,17 @@ def pack(rows: pa.Table) -> Iterator[Packed]:
                 None if np.isnan(number).all() else number,
             ),
         )
+
+
+def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+    """Codes in the order of the ids, and the ids: with rows by worker, the order of arrival then cannot show."""
+    encoded = pc.dictionary_encode(column.combine_chunks())
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[encoded.indices.to_numpy()], encoded.dictionary.take(pa.array(order))
 
 
 def _spans(place: NDArray[np.int32], n_questions: int) -> list[tuple[int, int]]:

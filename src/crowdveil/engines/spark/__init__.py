@@ -6,7 +6,17 @@ added chunk by chunk in tasks; results go straight to Parquet. The driver holds 
 """
 
 from crowdveil.engines.spark.connection import open_spark
-from crowdveil.engines.spark.fit import fit_on_spark
+from crowdveil.engines.spark.fit import fit_on_spark, methods_on_spark
 from crowdveil.engines.spark.table import SparkReports, read_spark, unprotected
+from crowdveil.engines.spark.warm import SparkStart, read_spark_start
 
-__all__ = ["SparkReports", "fit_on_spark", "open_spark", "read_spark", "unprotected"]
+__all__ = [
+    "SparkReports",
+    "SparkStart",
+    "fit_on_spark",
+    "methods_on_spark",
+    "open_spark",
+    "read_spark",
+    "read_spark_start",
+    "unprotected",
+]

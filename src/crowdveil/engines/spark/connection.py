@@ -14,6 +14,7 @@ from crowdveil.errors import InputError
 _SETTINGS = {
     "spark.sql.files.openCostInBytes": str(512 << 20),
     "spark.sql.parquet.compression.codec": "none",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class SparkReports:
     frame: DataFrame
     channels: tuple[AnyChannel, ...]
     domain: Domain
+    source: str = ""
+    """Where the rows came from, as far as it is known: a job can only be resumed with the same."""
 
     @property
     def spark(self) -> SparkSession:
@@ -48,11 +50,11 @@ def read_spark(spark: SparkSession, path: str | Path, domain: Domain | None = No
     found = find_columns(frame.columns, ["worker", "question", ("report", "answer")], ["channel"], Path(text).name)
     frame = frame.select(*(F.col(f"`{name}`").cast("string").alias(ours) for ours, name in found.items()))
     if "report" not in found:
-        return unprotected(frame, domain)
+        return replace(unprotected(frame, domain), source=text)
     channels, own_domain = channels_beside(Path(text), _inside(Path(text)))
     if "channel" not in found:
         frame = frame.withColumn("channel", F.lit("0"))
-    return SparkReports(frame, channels, domain or own_domain)
+    return SparkReports(frame, channels, domain or own_domain, text)
 
 
 def _inside(path: Path) -> bytes | None:
@@ -70,9 +72,8 @@ def unprotected(frame: DataFrame, domain: Domain | None = None) -> SparkReports:
     return SparkReports(given.withColumn("channel", F.lit("0")), (identity(domain),), domain)
 
 
-def coded(reports: SparkReports, workers: DataFrame) -> DataFrame:
-    """Rows of question, worker code, report code, channel and number; every row checked."""
-    checked = _checked(reports)
+def coded(checked: DataFrame, workers: DataFrame) -> DataFrame:
+    """Checked rows as question, worker code, report code, channel and number."""
     codes = workers.withColumnRenamed("code", "worker_code")
     return checked.join(codes, "worker").select(
         "question",
@@ -115,8 +116,8 @@ def _count_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([batch.column(0), batch.column(1), place], names=["worker", "part", "place"])
 
 
-def _checked(reports: SparkReports) -> DataFrame:
-    """The rows with report codes, or the sentence about the first kind of bad row there is."""
+def checked(reports: SparkReports) -> tuple[DataFrame, int]:
+    """The rows with report codes and how many there are, or the sentence about the first kind of bad row."""
     spark, channels = reports.spark, reports.channels
     outputs = spark.createDataFrame(_outputs(channels), "of int, spelled string, code int")
     noisy = [index for index, channel in enumerate(channels) if isinstance(channel, NoiseRecord)]
@@ -144,7 +145,7 @@ def _checked(reports: SparkReports) -> DataFrame:
     for name, test in problems.items():
         if counts[name]:
             raise _refusal(name, rows.filter(test).first(), len(channels))
-    return rows.drop("channel").withColumnRenamed("of_channel", "channel")
+    return rows.drop("channel").withColumnRenamed("of_channel", "channel"), int(counts["rows"])
 
 
 def _refusal(name: str, row: Any, n_channels: int) -> FileError:

@@ -1,0 +1,157 @@
+"""A cluster on loopback whose processes die in mid-job: the result is the right one all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyspark
+import pytest
+from engines.crowds import assert_same, mixed, values_here, values_of
+
+from crowdveil import Choices
+from crowdveil.engines.spark.session import CHECKPOINT, Reached
+from crowdveil.files import read_reports, write_reports
+from crowdveil.inference import method
+
+N_PASSES = 16
+DRIVER = """
+import json, sys
+from crowdveil.engines.spark import fit_on_spark, open_spark, read_spark
+from crowdveil.inference import method
+master, name, folder, resume = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "resume"
+spark = open_spark(master, **{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m",
+    "spark.driver.memory": "512m", "spark.executor.cores": "1"})
+chosen = method(name, precision="float64", max_iter=int(sys.argv[5]), tol=0.0)
+estimate = fit_on_spark(chosen, read_spark(spark, f"{folder}/reports.parquet"), f"{folder}/{name}-estimates",
+    work=f"{folder}/{name}-work", n_blocks=3, resume=resume)
+print(json.dumps({"iterations": estimate.iterations, "made_here": len(estimate.trace)}))
+spark.stop()
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A standalone master and two workers that this test started."""
+
+    master: str
+    workers: list[psutil.Process]
+    folder: Path
+
+    def drive(self, name: str, *, resume: bool = False) -> subprocess.Popen[str]:
+        arguments = [self.master, name, str(self.folder), "resume" if resume else "anew", str(N_PASSES)]
+        command = [sys.executable, "-c", DRIVER, *arguments]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def passes(self, name: str) -> int:
+        note = self.folder / f"{name}-work" / CHECKPOINT
+        return Reached.from_bytes(note.read_bytes()).passes if note.is_file() else 0
+
+    def children(self, spelled: str) -> list[psutil.Process]:
+        """The processes below our own workers whose command line has that word."""
+        below = [child for worker in self.workers for child in worker.children(recursive=True)]
+        return [child for child in below if spelled in _command(child)]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _until(condition: Callable[[], Any], seconds: float = 240) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+    return found
+
+
+def _listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder, port = tmp_path_factory.mktemp("cluster"), _free_port()
+    write_reports(folder / "reports.parquet", mixed(Choices(("a", "b", "c")), hidden=True))
+    started: list[subprocess.Popen[bytes]] = []
+    extra = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "PYSPARK_PYTHON": sys.executable}
+
+    def start(kind: str, *arguments: object) -> None:
+        home = Path(str(pyspark.__file__)).parent
+        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+        with (folder / f"log-{len(started)}").open("wb") as log:
+            full = [*map(str, command), *map(str, arguments)]
+            started.append(subprocess.Popen(full, stdout=log, stderr=log, env=os.environ | extra))
+
+    try:
+        start("master.Master", "--port", port, "--webui-port", 0)
+        _until(lambda: _listening(port))
+        address = f"spark://127.0.0.1:{port}"
+        for _ in range(2):
+            limits = ["--cores", 1, "--memory", "600m", "--webui-port", 0, "--work-dir", folder / "workers"]
+            start("worker.Worker", *limits, address)
+        yield Cluster(address, [psutil.Process(process.pid) for process in started[1:]], folder)
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(timeout=60)
+
+
+def right_result(cluster: Cluster, name: str) -> None:
+    chosen = method(name, precision="float64", max_iter=N_PASSES, tol=0.0)
+    here = chosen.fit(read_reports(cluster.folder / "reports.parquet"))
+    assert_same(values_of(cluster.folder / f"{name}-estimates"), values_here(here))
+
+
+def finished(driver: subprocess.Popen[str]) -> dict[str, int]:
+    out, err = driver.communicate(timeout=400)
+    assert driver.returncode == 0, err[-3000:]
+    result: dict[str, int] = json.loads(out.splitlines()[-1])
+    return result
+
+
+def test_an_executor_and_a_python_worker_die_in_mid_job(cluster: Cluster) -> None:
+    driver = cluster.drive("dawid-skene")
+    for passes, spelled in ((2, "CoarseGrainedExecutorBackend"), (5, "pyspark.daemon")):
+        _until(lambda passes=passes: cluster.passes("dawid-skene") >= passes or driver.poll() is not None)
+        # The last one is the deepest: for Python that is a worker, not the daemon it was forked from.
+        victim = _until(lambda spelled=spelled: cluster.children(spelled))[-1]
+        victim.kill()
+        assert driver.poll() is None, "the job was over before the kill"
+    assert finished(driver) == {"iterations": N_PASSES, "made_here": N_PASSES}
+    right_result(cluster, "dawid-skene")
+
+
+def test_a_new_driver_goes_on_where_the_last_one_died(cluster: Cluster) -> None:
+    driver = cluster.drive("channel-bp")
+    _until(lambda: cluster.passes("channel-bp") >= 4 or driver.poll() is not None)
+    virtual_machine = psutil.Process(driver.pid).children(recursive=True)
+    assert driver.poll() is None
+    for process in (psutil.Process(driver.pid), *virtual_machine):
+        process.kill()
+    driver.communicate()
+    done = finished(cluster.drive("channel-bp", resume=True))
+    assert done["iterations"] == N_PASSES
+    # The pass that counts answers has no residual, and the passes before the death are not repeated.
+    assert done["made_here"] <= N_PASSES - 4
+    right_result(cluster, "channel-bp")
