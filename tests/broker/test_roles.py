@@ -129,6 +129,15 @@ def test_a_one_time_code_cannot_be_replayed_nor_a_one_time_password_reused(serve
     assert httpx.post(f"{server.address}/api/v1/sessions", json=without_code).status_code == 401
 
 
+def test_whoever_lost_the_authenticator_enrols_anew(server: Any) -> None:
+    operator = server.broker(server.operator())
+    made = operator.call("POST", "/operator/accounts", {"name": "lost phone", "role": "requester"})
+    old = server.enrolled("lost phone", made["one_time_password"])
+    again = operator.call("POST", f"/operator/accounts/{made['id']}/resets")
+    assert httpx.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {old}"}).status_code == 401
+    assert server.broker(server.enrolled("lost phone", again["one_time_password"])).call("GET", "/account")
+
+
 def test_nobody_sees_another_requesters_study(server: Any, make_draft: Any) -> None:
     mine, theirs = server.requester("owner"), server.requester_token("stranger")
     study = mine.create(make_draft())

@@ -25,7 +25,7 @@ from crowdveil.broker.api.staff_shapes import (
 )
 from crowdveil.broker.audit import chain
 from crowdveil.broker.audit.models import Act
-from crowdveil.broker.identity.accounts import invite, set_disabled
+from crowdveil.broker.identity.accounts import invite, reset, set_disabled
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.check import problems
 from crowdveil.broker.payments.models import Payout, PayoutBatch
@@ -61,6 +61,16 @@ def change_account(request: auth.Authorized, payload: ChangeAccount, account: st
     set_disabled(found, disabled=payload.disabled, by=request.auth.account)
     found.refresh_from_db()
     return _account(found)
+
+
+@router.post("/accounts/{account}/resets", response={201: Invited, **PROBLEMS}, operation_id="reset_account")
+def reset_account(request: auth.Authorized, account: str = Key) -> tuple[int, dict[str, Any]]:
+    """A new one-time password for somebody who lost the old one or the authenticator."""
+    found = Account.objects.filter(id=account).exclude(role="worker").first()
+    if found is None:
+        raise Refusal("not-found", "there is no such account")
+    password = reset(found, by=request.auth.account)
+    return 201, {"id": found.id, "name": found.name, "role": found.role, "one_time_password": password}
 
 
 @router.get("/audit", response={200: AuditPage, **PROBLEMS}, operation_id="read_audit")

@@ -37,6 +37,23 @@ def invite(name: str, role: str, *, by: str) -> tuple[Account, str]:
     return account, password
 
 
+def reset(account: Account, *, by: str) -> str:
+    """A new one-time password for somebody who lost the old one or the authenticator; sessions and tokens end."""
+    password = secrets.token_urlsafe(12)
+    with write():
+        Account.objects.filter(id=account.id).update(
+            password=make_password(password),
+            one_time_password=True,
+            totp_secret="",
+            totp_confirmed=False,
+            failed_sign_ins=0,
+            locked_until=None,
+        )
+        Token.objects.filter(account=account).delete()
+        record(by, "account.reset", account.id)
+    return password
+
+
 def set_disabled(account: Account, *, disabled: bool, by: str) -> None:
     with write():
         Account.objects.filter(id=account.id).update(disabled=disabled)

@@ -1,4 +1,4 @@
-"""Links that sign somebody in once: printed by `crowdveil serve --demo`, made by operators for who lost a phone."""
+"""Links that sign somebody in once, as `crowdveil serve --demo` prints one."""
 
 from __future__ import annotations
 

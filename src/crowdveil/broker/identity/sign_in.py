@@ -82,7 +82,7 @@ def enrol(account: Account, new_password: str) -> str:
         raise Refusal("invalid", "choose another password than the one-time password")
     secret = totp.new_secret()
     Account.objects.filter(id=account.id).update(
-        password=make_password(new_password), totp_secret=secret, totp_confirmed=False
+        password=make_password(new_password), totp_secret=secret, totp_confirmed=False, totp_step=0
     )
     return secret
 
