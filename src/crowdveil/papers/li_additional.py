@@ -166,7 +166,7 @@ def flipped(answers: Answers, law: str, seed: int) -> Reports:
 
 def flip_epsilon(law: str, n_answers: int) -> float:
     """ε per value of k answers that share one flip: max over d of the ratio of E[(1−p)^(k−d) p^d] at d and d + 1."""
-    p = FLIPS[law](np.random.default_rng(0), 400_000)
+    p = FLIPS[law](np.random.default_rng(0), 40_000)
     d = np.arange(n_answers + 1)[:, None]
     logs = logsumexp((n_answers - d) * np.log1p(-p) + d * np.log(p), axis=1)
     return float(np.abs(np.diff(logs)).max())

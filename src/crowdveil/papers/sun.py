@@ -60,9 +60,11 @@ class Figure2(Reproduction):
     reading: Reading = field(default_factory=Reading)
     epsilons: tuple[float, ...] = (0.1, 1.0, 2.0, 3.0)
     sparsities: tuple[float, ...] = (0.9, 0.5)
+    n_workers: int | None = None
 
     def rows(self, settings: Settings) -> list[Row]:
         n_workers, trials = (1000, min(settings.trials, 2)) if settings.quick else (2000, settings.trials)
+        n_workers = self.n_workers or n_workers
         rows: list[Row] = []
         for seed in settings.seeds(trials):
             for sparsity in self.sparsities:
@@ -138,6 +140,8 @@ class Figure3(Reproduction):
     epsilons: tuple[float, ...] = (0.1, 1.0)
     sparsities: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
 
+    n_workers: int | None = None
+
     def size(self, quick: bool) -> tuple[int, int]:
         return (1000, 200) if quick else (2000, 200)
 
@@ -146,6 +150,7 @@ class Figure3(Reproduction):
 
     def rows(self, settings: Settings) -> list[Row]:
         n_workers, n_questions = self.size(settings.quick)
+        n_workers = self.n_workers or n_workers
         rows: list[Row] = []
         for seed in settings.seeds(self.trials(settings)):
             for sparsity in self.sparsities:

@@ -38,17 +38,18 @@ class Theorems(Reproduction):
         "are shown beside truths of 0. ε is claimed per cell; exact: LP .9 per cell, RR 1 per cell, MF .9 per value."
     )
     ridge: float = 1e-2
+    n_workers: int | None = None
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 3.0)
 
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
         for seed in settings.seeds(1 if settings.quick else settings.trials):
             for truths in ("zero", "uniform"):
-                small = _crowd(1000, 100, truths, seed)
+                small = _crowd(self.n_workers or 1000, 100, truths, seed)
                 for epsilon in self.epsilons:
                     for theorem, mechanism, bound in self._small(epsilon, small[1]):
                         rows.append(_row(theorem, truths, epsilon, bound, mechanism, small, seed))
-                wide = _crowd(80 if settings.quick else 1000, 1000, truths, seed)
+                wide = _crowd(self.n_workers or (80 if settings.quick else 1000), 1000, truths, seed)
                 mechanism = MatrixFactorization(epsilon=1, factors=100, ridge=self.ridge, paper_scale=True, seed=seed)
                 bound = factorization_error(1000, 100, 10, 1, answered=100)
                 rows.append(_row("Theorem 5 (MF)", truths, 1.0, bound, mechanism, wide, seed))

@@ -1,0 +1,98 @@
+"""Every reproduction runs in a small setting, and every number of its note is a number of its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from crowdveil.papers import REPRODUCTIONS, Reproduction, Settings
+from crowdveil.papers.reproduction import Row, Verdict
+from crowdveil.papers.run import note_text, read_rows, reproduce, write_rows
+
+HAS_DATA = bool(os.environ.get("CROWDVEIL_DATA"))
+SMALL = {"sun-fig2": 60, "sun-fig3": 60, "sun-fig4": 60, "sun-theorems": 20}
+# The columns that hold what a run measured.
+MEASURED = {"mae", "error", "change", "value", "answers", "truths", "squared", "named", "share", "exact_epsilon"} | {
+    "ability_error",
+    "below",
+    "after",
+}
+
+
+def reproduction(id: str) -> Reproduction:
+    """The reproduction, with a smaller crowd where it takes one."""
+    whole = REPRODUCTIONS[id]
+    return dataclasses.replace(whole, n_workers=SMALL[id]) if id in SMALL else whole  # type: ignore[type-var]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Where each reproduction ran, filled as the tests ask."""
+    return {}
+
+
+@pytest.fixture(params=list(REPRODUCTIONS))
+def ran(
+    request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Reproduction, Path]:
+    """One run of each reproduction, shared by the tests."""
+    subject = reproduction(request.param)
+    if subject.needs_data and not HAS_DATA:
+        pytest.skip(f"{subject.id} needs the datasets {', '.join(subject.needs_data)}: set CROWDVEIL_DATA")
+    if subject.id not in folders:
+        folders[subject.id] = tmp_path_factory.mktemp(subject.id)
+        reproduce(subject, SETTINGS, folders[subject.id])
+    return subject, folders[subject.id]
+
+
+SETTINGS = Settings(seed=7, trials=1, quick=True)
+
+
+def test_a_run_leaves_rows_figures_and_a_note_that_lists_every_claim(ran: tuple[Reproduction, Path]) -> None:
+    subject, folder = ran
+    for kind in ("csv", "svg", "png", "md"):
+        assert (folder / f"{subject.id}.{kind}").stat().st_size > 0
+    assert (folder / f"{subject.id}.svg").stat().st_size < 150_000
+    claims = subject.claims(read_rows(folder / f"{subject.id}.csv"))
+    note = (folder / f"{subject.id}.md").read_text(encoding="utf-8")
+    assert claims
+    assert all(claim.verdict in get_args(Verdict) for claim in claims)
+    assert all(claim.ours in note and "nan" not in claim.ours for claim in claims)
+    assert subject.interpretation in note
+
+
+def test_a_changed_number_in_the_rows_changes_the_note(ran: tuple[Reproduction, Path], tmp_path: Path) -> None:
+    subject, folder = ran
+    rows = read_rows(folder / f"{subject.id}.csv")
+    write_rows(tmp_path / "changed.csv", [changed(row) for row in rows])
+    before, after = (
+        note_text(subject, SETTINGS, subject.claims(each)) for each in (rows, read_rows(tmp_path / "changed.csv"))
+    )
+    assert before == (folder / f"{subject.id}.md").read_text(encoding="utf-8")
+    assert before != after
+
+
+def changed(row: Row) -> Row:
+    return {
+        name: value * 1.37 if name in MEASURED and isinstance(value, float) else value for name, value in row.items()
+    }
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    subject = reproduction("wang-theorem3")
+    assert subject.rows(SETTINGS) == subject.rows(SETTINGS)
+
+
+def test_every_id_of_the_plan_is_there() -> None:
+    wanted = "sun-table2 sun-fig1 sun-fig2 sun-fig3 sun-fig4 sun-fig5 sun-theorems li-table2 li-table3 li-fig1 li-fig2 "
+    wanted += "li-fig3 wang-theorem2 wang-theorem3 wang-theorem4 loki-examples loki-fig2a loki-fig2b loki-attack beyond-channel"
+    assert set(wanted.split()) <= set(REPRODUCTIONS)
+
+
+def test_missing_data_is_told_by_name(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="needs the dataset 'wsd'"):
+        reproduce(REPRODUCTIONS["sun-table2"], Settings(1, 1, data=tmp_path), tmp_path)
