@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 HOW = (
-    "*This page was made by `crowdveil reproduce all --quick -o DIR` and `python tools/papers_page.py DIR`; run them to "
-    "make it anew. Without `--quick` the crowds have the papers' sizes and the averages run over more trials.*\n\n"
+    "*This page was made by `crowdveil reproduce all --quick -o DIR` and `python tools/papers_page.py DIR`; run them "
+    "to make it anew. Without `--quick` the crowds have the papers' sizes and the averages run over more trials.*\n\n"
 )
 
 
