@@ -50,6 +50,34 @@ def value_epsilon(n_answers: int, n_options: int, low: Fraction, high: Fraction)
     return log_up(max(max(a / b, b / a) for a, b in pairwise(laws)))
 
 
+def value_epsilon_at_most(n_answers: int, n_options: int, low: Fraction, high: Fraction) -> float:
+    """An upper bound of `value_epsilon` that does not grow with the number of answers to compute.
+
+    M(k, d)/M(k, d + 1) is (s − 1)(1/m − 1) with m the mean of p under a density ∝ p^d (1−p)^(k−d−1) on [a, b]; it is
+    largest at d = 0, and m is neither below a nor below the same mean on [0, b]. The other way round the same holds for
+    1 − p on [0, 1 − a].
+
+    >>> value_epsilon(30, 3, Fraction(0), Fraction(4, 5)) <= value_epsilon_at_most(30, 3, Fraction(0), Fraction(4, 5))
+    True
+    """
+    _check(n_answers, n_options, low, high)
+    kept = max(low, _mean_at_least(n_answers, high))
+    lied = max(1 - high, _mean_at_least(n_answers, 1 - low))
+    others = n_options - 1
+    return log_up(max(Fraction(1), others * (1 / kept - 1), (1 / lied - 1) / others))
+
+
+def _mean_at_least(k: int, end: Fraction) -> Fraction:
+    """A lower bound of the mean of p under a density ∝ (1−p)^(k−1) on [0, end].
+
+    With x = (1 − end)^k the mean is 1 − k/(k+1)·(1 − (1 − end)·x)/(1 − x), which falls as x rises: x is rounded up. It
+    is never below end/(k + 1), because with p = end·t the density leans further to the right than (1−t)^(k−1).
+    """
+    x = Fraction(float(1 - end) ** k * (1 + 1e-6))
+    mean = 1 - Fraction(k, k + 1) * (1 - (1 - end) * x) / (1 - x) if x < 1 else Fraction(0)
+    return max(mean, end / (k + 1))
+
+
 def vector_epsilon(n_answers: int, n_options: int, low: Fraction, high: Fraction) -> float:
     """ε against somebody who knows nothing: max ln M(k, d) − min ln M(k, d) over d."""
     laws = report_laws(n_answers, n_options, low, high)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from cli.run import crowdveil, crowdveil_json
 
+from crowdveil import Choices
 from crowdveil.files import read_reports
+from crowdveil.mechanisms import TwoLayer
 
 GOOD = "worker,question,answer\nada,q1,yes\nbob,q1,no\nbob,q2,yes\n"
 FLAGS = ("--mechanism", "randomized-response", "--epsilon", "1")
@@ -47,6 +50,45 @@ def test_a_seed_makes_it_reproducible_and_without_one_it_is_not(answers: Path) -
         texts.append(output.read_text())
     assert texts[0] == texts[1]
     assert texts[2] != texts[3]
+
+
+def test_what_the_file_tells_beside_its_reports_is_said(answers: Path) -> None:
+    """Options, workers and questions that were read off the answers are not randomised."""
+    workers, questions = answers.with_name("workers.csv"), answers.with_name("questions.csv")
+    workers.write_text("worker\nada\nbob\neve\n")
+    questions.write_text("question\nq1\nq2\n")
+    everybody = ["--workers", workers, "--questions", questions]
+
+    def warned(*flags: object) -> list[str]:
+        mechanism = ["--mechanism", "randomized-response", "--epsilon", "1", "--force"]
+        found: list[str] = crowdveil_json("perturb", answers, "-o", answers.with_name("r.csv"), *mechanism, *flags)[
+            "warnings"
+        ]
+        return found
+
+    assert [line.split(":")[0].split(" ")[1] for line in warned()] == ["options"]
+    assert warned("--options", "no,yes") == []
+    assert ["workers and questions" in line for line in warned("--options", "no,yes", "--protect-participation")] == [
+        True
+    ]
+    assert warned("--options", "no,yes", "--protect-participation", *everybody) == []
+    assert ["seed" in line for line in warned("--options", "no,yes", "--seed", "7")] == [True]
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_reports_that_share_a_secret_never_claim_the_epsilon_of_one(answers: Path, extension: str) -> None:
+    """What the worker with 20 answers really has stands in the file and in what infer says of it."""
+    answers.write_text("worker,question,answer\n" + "".join(f"w1,q{i},{'yes' if i % 3 else 'no'}\n" for i in range(20)))
+    output = answers.with_name(f"reports.{extension}")
+    flags = ["--mechanism", "two-layer", "--param", "low=0", "--param", "high=0.8", "--options", "no,yes"]
+    said = crowdveil_json("perturb", answers, "-o", output, *flags)["guarantee"]
+    (channel,) = read_reports(output).channels
+    estimates = answers.with_name("estimates.csv")
+    (read,) = crowdveil_json("infer", output, "-o", estimates, "--method", "majority")["guarantees"]
+    real = TwoLayer(low=0, high=0.8).guarantee(Choices(("no", "yes")), n_answers=20).epsilon
+    assert said["epsilon"] == channel.guarantee.epsilon == read["epsilon"] == real > math.log(20)
+    assert read["research_only"]
+    assert "20 answers" in read["words"]
 
 
 def test_nothing_is_overwritten_without_force(answers: Path) -> None:

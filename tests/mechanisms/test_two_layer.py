@@ -8,14 +8,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from crowdveil import Answers, Choices, Scale, entropy_from
-from crowdveil.errors import InputError, UnservableError
+from crowdveil.accounting import Spend
+from crowdveil.errors import ChannelError, InputError, UnservableError
+from crowdveil.joint import JointChannel
 from crowdveil.mechanisms import SparseTwoLayer, TwoLayer
-from crowdveil.two_layer_law import claimed_epsilon, report_laws, value_epsilon, vector_epsilon
+from crowdveil.two_layer_law import claimed_epsilon, report_laws, value_epsilon, value_epsilon_at_most, vector_epsilon
 
 BINARY = Choices(("no", "yes"))
 WHOLE = Fraction(0), Fraction(1)
@@ -124,3 +126,45 @@ def test_what_makes_no_sense_is_refused() -> None:
         TwoLayer(epsilon=1, protect_participation=True)
     with pytest.raises(InputError, match="use one-layer"):
         report_laws(3, 2, Fraction(1, 3), Fraction(1, 3))
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(2, 6),
+    st.fractions(0, 1, max_denominator=50),
+    st.fractions(0, 1, max_denominator=50),
+)
+def test_the_quick_bound_is_never_below_the_exact_loss(
+    n_answers: int, n_options: int, a: Fraction, b: Fraction
+) -> None:
+    low, high = min(a, b), max(a, b)
+    assume(low < high)
+    assert value_epsilon_at_most(n_answers, n_options, low, high) >= value_epsilon(n_answers, n_options, low, high)
+
+
+def test_the_quick_bound_takes_over_without_a_jump_downwards() -> None:
+    mechanism = TwoLayer(epsilon=1.0)
+    exact, bound = (mechanism.guarantee(BINARY, n_answers=n).epsilon for n in (64, 65))
+    assert exact < bound < exact + 0.02
+
+
+@pytest.mark.parametrize("mechanism", [TwoLayer(epsilon=0.5), SparseTwoLayer(epsilon=0.5)])
+def test_what_travels_with_the_reports_is_the_mechanisms_promise(mechanism: TwoLayer | SparseTwoLayer) -> None:
+    rows = [
+        (worker, question, "yes" if question % 2 else "no") for worker in range(3) for question in range(worker + 5)
+    ]
+    answers = Answers.from_rows(rows, BINARY)
+    (channel,) = mechanism.randomize(answers, entropy_from(1)).channels
+    alone = mechanism.channel(BINARY)
+    assert channel.guarantee.research_only
+    assert channel.guarantee.epsilon > 1.5 * alone.guarantee.epsilon
+    assert isinstance(channel, JointChannel)
+    assert (channel.table == alone.table).all()
+    assert channel != alone
+    again = JointChannel.from_json(channel.to_json())
+    assert again == channel
+    assert again.guarantee == channel.guarantee
+    with pytest.raises(ChannelError, match="was changed"):
+        JointChannel.from_json(channel.to_json() | {"epsilon": "0.1"})
+    with pytest.raises(InputError, match="not independent"):
+        Spend.through(channel, name="study", count=7)

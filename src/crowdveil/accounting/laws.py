@@ -211,6 +211,11 @@ class Unprotected(PureLaw):
 
 def law_of_channel(channel: Channel) -> Law:
     """The law of a report through this channel; one that can prove its answer is no protection at all."""
+    if channel.guarantee.research_only:
+        raise InputError(
+            "reports through this research channel are not independent, so their number does not tell their cost",
+            fix="account for the mechanism by its name",
+        )
     return ChannelLaw(channel) if channel.guarantee.protected else Unprotected()
 
 

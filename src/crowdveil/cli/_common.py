@@ -16,6 +16,7 @@ from rich.console import Console
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.mechanisms import Mechanism, mechanism
+from crowdveil.reports import AnyChannel
 
 Item = TypeVar("Item")
 
@@ -79,6 +80,16 @@ def working(what: str) -> Iterator[None]:
     """A sign of life on a terminal's stderr while something takes longer than a moment; nothing elsewhere."""
     with Console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext():
         yield
+
+
+def guarantees_of(channels: Iterable[AnyChannel]) -> list[dict[str, Any]]:
+    """What protects the reports, each different promise once, in numbers and in words."""
+    promises = dict.fromkeys(channel.guarantee for channel in channels)
+    return [
+        promise.to_json()
+        | {"protected": promise.protected, "research_only": promise.research_only, "words": str(promise)}
+        for promise in promises
+    ]
 
 
 def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil.cli._common import guarantees_of
 from crowdveil.domain import Domain
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
@@ -66,7 +67,7 @@ def infer_on_spark(
         work=address(cluster.work) if cluster.work else None,
         resume=cluster.resume,
     )
-    result = _result(estimate, all(channel.guarantee.protected for channel in table.channels))
+    result = _result(estimate, guarantees_of(table.channels))
     if truth is not None:
         result |= _scored(estimate, address(_unfinished(output)), truth, spark)
     if _unfinished(output) != output:
@@ -99,7 +100,7 @@ def _check_folder(path: Path, force: bool) -> None:
         path.unlink()
 
 
-def _result(estimate: Estimate, protected: bool) -> dict[str, Any]:
+def _result(estimate: Estimate, guarantees: list[dict[str, Any]]) -> dict[str, Any]:
     counts = {name: estimate.provenance[name] for name in ("n_reports", "n_questions", "n_workers")}
     return {
         "method": estimate.method,
@@ -108,7 +109,8 @@ def _result(estimate: Estimate, protected: bool) -> dict[str, Any]:
         "iterations": estimate.iterations,
         "converged": estimate.converged,
         "warnings": list(estimate.warnings),
-        "protected": protected,
+        "protected": all(promise["protected"] for promise in guarantees),
+        "guarantees": guarantees,
         "objective": estimate.objective,
         "floor": estimate.floor.sentence if estimate.floor else None,
     }

@@ -12,7 +12,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from crowdveil.cli._common import Force, Json, Options, ScaleFlag, domain_of, parameters_of, show, whole_file
+from crowdveil.cli._common import (
+    Force,
+    Json,
+    Options,
+    ScaleFlag,
+    domain_of,
+    guarantees_of,
+    parameters_of,
+    show,
+    whole_file,
+)
 from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
@@ -102,6 +112,7 @@ def _result(estimate: Estimate, table: Reports, engine: str) -> dict[str, Any]:
         "converged": estimate.converged,
         "warnings": list(estimate.warnings),
         "protected": table.protected,
+        "guarantees": guarantees_of(table.channels),
         "objective": estimate.objective,
         "floor": estimate.floor.sentence if estimate.floor else None,
     }
@@ -136,8 +147,11 @@ def _busy(what: str) -> Iterator[None]:
 def _tell(result: dict[str, Any], output: Path) -> None:
     counts = f"{result['n_questions']} questions, {result['n_workers']} workers, {result['n_reports']} reports"
     typer.echo(f"{result['method']}: {counts}; estimates in {output}")
-    if not result["protected"]:
-        typer.echo("These reports are not protected: they are the answers themselves.")
+    promises = [promise["words"] for promise in result["guarantees"]]
+    if not any(promise["protected"] for promise in result["guarantees"]):
+        promises = ["These reports are not protected: they are the answers themselves."]
+    for words in promises:
+        typer.echo(words)
     if result["iterations"]:
         state = "converged" if result["converged"] else "not converged"
         typer.echo(f"{state} after {result['iterations']} iterations")

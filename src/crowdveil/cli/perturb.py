@@ -28,6 +28,7 @@ from crowdveil.entropy import entropy_from
 from crowdveil.errors import InputError
 from crowdveil.files import read_answers, read_ids, sidecar, write_reports
 from crowdveil.files.write import is_parquet
+from crowdveil.guarantee import Guarantee
 from crowdveil.reports import Reports
 
 
@@ -61,7 +62,10 @@ def command(
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
     reports = chosen.randomize(table, entropy_from(seed))
     _write(output, reports, force)
-    guarantee = chosen.guarantee(table.domain)
+    guarantee = reports.channels[0].guarantee
+    warnings = _visible(guarantee, named_domain=bool(options or scale), named_all=bool(questions and workers))
+    if seed is not None:
+        warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")
     result: dict[str, Any] = {
         "mechanism": mechanism,
         "research_only": chosen.research_only,
@@ -70,9 +74,27 @@ def command(
         "n_workers": reports.n_workers,
         "n_questions": reports.n_questions,
         "guarantee": guarantee.to_json() | {"requested_epsilon": epsilon},
+        "warnings": warnings,
         "output": str(output),
     }
-    show(result, as_json=json, human=lambda: typer.echo(f"{len(reports)} reports in {output}: {guarantee}"))
+    lines = [f"{len(reports)} reports in {output}: {guarantee}", *warnings]
+    show(result, as_json=json, human=lambda: typer.echo("\n".join(lines)))
+
+
+def _visible(guarantee: Guarantee, *, named_domain: bool, named_all: bool) -> list[str]:
+    """What the file tells beside its reports, because it was read off the answers."""
+    warnings = []
+    if guarantee.protected and not named_domain:
+        warnings.append(
+            "the options are those seen in the answers, so that somebody chose each of them is visible; "
+            "name them with --options or --scale"
+        )
+    if guarantee.protects_participation and not named_all:
+        warnings.append(
+            "workers and questions are those seen in the answers, so that each of them has an answer at all is "
+            "visible; name everybody and everything with --workers and --questions"
+        )
+    return warnings
 
 
 def _whole_study(answers: Answers, questions: Path | None, workers: Path | None) -> Answers:

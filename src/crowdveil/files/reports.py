@@ -22,6 +22,8 @@ from crowdveil.files.answers import answers_in, refuse_duplicates
 from crowdveil.files.problems import unknown_channel, unknown_report
 from crowdveil.files.table import TextTable, both_ids, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
+from crowdveil.joint import FORMAT as JOINT_FORMAT
+from crowdveil.joint import JointChannel
 from crowdveil.noise import FORMAT as NOISE_FORMAT
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
@@ -101,6 +103,8 @@ def write_reports(path: str | Path, reports: Reports, *, beside: str | Path | No
 def _any_channel(entry: Any) -> AnyChannel:
     if isinstance(entry, dict) and entry.get("format") == NOISE_FORMAT:
         return NoiseRecord.from_json(entry)
+    if isinstance(entry, dict) and entry.get("format") == JOINT_FORMAT:
+        return JointChannel.from_json(entry)
     return Channel.from_json(entry)
 
 

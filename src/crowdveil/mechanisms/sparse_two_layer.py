@@ -14,6 +14,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.guarantee import Guarantee, positive_epsilon
+from crowdveil.joint import JointChannel
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.mechanisms.reporting import all_rows, coded_reports, shifted
@@ -62,4 +63,6 @@ class SparseTwoLayer(Mechanism):
         own = 2 * self.epsilon * uniforms(entropy, len(answers.workers))
         lies = uniforms(entropy, len(answer)) < (m * np.exp(-own) / (1 + m * np.exp(-own)))[worker]
         report = shifted(answer, np.where(lies, below(entropy, len(answer), m) + 1, 0), m + 1)
-        return coded_reports(answers, worker, question, report, self.channel(answers.domain))
+        promise = self.guarantee(answers.domain)
+        channel = JointChannel.of(self.channel(answers.domain), self.name, promise)
+        return coded_reports(answers, worker, question, report, channel)

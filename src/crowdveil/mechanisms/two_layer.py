@@ -8,6 +8,7 @@ from math import exp
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.answers import Answers
 from crowdveil.channel import Channel
@@ -15,11 +16,15 @@ from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee
+from crowdveil.joint import JointChannel
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.mechanisms.reporting import coded_reports, given_rows, shifted
 from crowdveil.reports import Reports
-from crowdveil.two_layer_law import claimed_epsilon, value_epsilon, vector_epsilon
+from crowdveil.two_layer_law import claimed_epsilon, value_epsilon, value_epsilon_at_most, vector_epsilon
+
+# Fractions grow with every answer; beyond, an upper bound takes over that is close by then.
+_EXACT_UP_TO = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,7 @@ class TwoLayer(Mechanism):
 
     Give `low` and `high`, or the `epsilon` the paper would claim: then the widest interval with the right mean is
     taken. The claim holds for one answer. With more the reports share p, and `guarantee(domain, n_answers=…)` tells
-    what they cost; the channel of the reports is that of one report alone.
+    what they cost; so does the channel that travels with the reports.
 
     >>> from crowdveil import Choices
     >>> mechanism, domain = TwoLayer(low=0, high=1), Choices(("no", "yes"))
@@ -68,7 +73,8 @@ class TwoLayer(Mechanism):
         return claimed_epsilon(domain.size, *self.bounds(domain))
 
     def guarantee(self, domain: Domain, *, n_answers: int = 1) -> Guarantee:
-        epsilon = value_epsilon(n_answers, domain.size, *self.bounds(domain))
+        law = value_epsilon if n_answers <= _EXACT_UP_TO else value_epsilon_at_most
+        epsilon = law(n_answers, domain.size, *self.bounds(domain))
         note = f"for a worker with {n_answers} answer{'s' if n_answers > 1 else ''}; it grows with their number"
         return Guarantee("value", epsilon, epsilon**2 / 2, research_only=True, note=note)
 
@@ -90,4 +96,9 @@ class TwoLayer(Mechanism):
         lies = uniforms(entropy, len(answer)) < flip[worker]
         others = below(entropy, len(answer), answers.domain.size - 1)
         report = shifted(answer, np.where(lies, others + 1, 0), answers.domain.size)
-        return coded_reports(answers, worker, question, report, self.channel(answers.domain))
+        return coded_reports(answers, worker, question, report, self._channel_of(answers.domain, worker))
+
+    def _channel_of(self, domain: Domain, worker: NDArray[np.int32]) -> JointChannel:
+        """The channel that travels with the reports, with the ε of whoever gave most answers."""
+        most = max(int(np.bincount(worker).max()) if len(worker) else 1, 1)
+        return JointChannel.of(self.channel(domain), self.name, self.guarantee(domain, n_answers=most))
