@@ -24,9 +24,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 class Server:
     """`crowdveil serve` as a user starts it, with its operator enrolled."""
 
-    def __init__(self, home: Path, database: str = "", *, demo: bool = False, **environment: str) -> None:
+    def __init__(self, home: Path, database: str = "", *options: str, demo: bool = False, **environment: str) -> None:
         self.home, self.database, self.port = home, database, free_port()
-        self._options = ["--demo"] if demo else []
+        self._options = [*options, *(["--demo"] if demo else [])]
         self.address = f"http://127.0.0.1:{self.port}"
         self.log_path = home / "server.log"
         self._brokers: list[Broker] = []
@@ -133,7 +133,8 @@ def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def postgres_server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("postgresql"), postgres.new_database())
+    # Two processes, so that no lock of one process can hide a race.
+    running = Server(tmp_path_factory.mktemp("postgresql"), postgres.new_database(), "--processes", "2")
     yield running
     running.end()
 
