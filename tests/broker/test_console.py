@@ -39,6 +39,7 @@ FORMS = {
     "/console/operator/invite": ("operator",),
     "/console/operator/payouts": ("operator",),
     "/console/operator/accounts/{study}": ("operator",),
+    "/console/operator/accounts/{study}/reset": ("operator",),
 }
 
 
@@ -460,6 +461,12 @@ def test_a_disabled_requester_is_out_at_once(
     assert row
     assert operator.post(f"/console/operator/accounts/{row[1]}").status_code == 302
     assert fired.get("/console/").status_code == 302
+    assert operator.post(f"/console/operator/accounts/{row[1]}").status_code == 302
+    renewed = operator.post(f"/console/operator/accounts/{row[1]}/reset")
+    password = re.search(r'class="secret">([^<]+)<', renewed.text)
+    assert password
+    entered = fired.post("/console/sign-in", {"name": "fired", "password": password[1]})
+    assert entered.headers["Location"] == "/console/enrol"
 
 
 def test_german_is_spoken_to_germans(consoles: dict[str, Console], mine: Console, studies: dict[str, str]) -> None:

@@ -38,7 +38,7 @@ def answer_as_crowd(address: str, study: str, n_workers: int) -> None:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="crowdveil-demo-") as homes:
         for number in range(n_workers):
-            _patiently(partial(_answer_as_one, address, study, Path(homes) / str(number)))
+            patiently(partial(_answer_as_one, address, study, Path(homes) / str(number)))
     _say(f"{n_workers} workers have answered in {time.monotonic() - begun:.0f} s: reload the requester's results")
 
 
@@ -49,7 +49,7 @@ def _answer_as_one(address: str, study: str, home: Path) -> None:
         worker.answer(study, answers_of_somebody())
 
 
-def _patiently(act: Callable[[], None]) -> None:
+def patiently(act: Callable[[], None]) -> None:
     """Again after the wait the broker asks for; what was drawn before is sent again, not drawn anew."""
     while True:
         try:

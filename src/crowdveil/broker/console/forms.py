@@ -45,7 +45,7 @@ def blank() -> dict[str, Any]:
 def new_question(kind: str, number: int) -> dict[str, Any]:
     """An empty question of one kind."""
     empty = dict.fromkeys(_QUESTION, "")
-    return empty | {"id": f"q{number}", "type": kind, "low": "1", "high": "5", "step": "1"}
+    return empty | {"id": f"q{number}", "type": kind, "low": "1", "high": "5", "step": "1", "fresh": number > 1}
 
 
 def _level(name: str, *, offered: bool) -> dict[str, Any]:

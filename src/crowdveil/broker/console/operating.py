@@ -12,7 +12,7 @@ from crowdveil.broker.api.operator import download_payout, list_warnings
 from crowdveil.broker.audit import chain
 from crowdveil.broker.audit.models import Act
 from crowdveil.broker.console.door import page
-from crowdveil.broker.identity.accounts import invite, set_disabled
+from crowdveil.broker.identity.accounts import invite, reset, set_disabled
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.check import problems
 from crowdveil.broker.payments.models import PayoutBatch
@@ -62,11 +62,26 @@ def invite_somebody(request: HttpRequest) -> HttpResponse:
 @page("operator")
 def change_account(request: HttpRequest, account: str) -> HttpResponse:
     by = request.account.id  # type: ignore[attr-defined]
+    found = _changeable(account, by)
+    set_disabled(found, disabled=not found.disabled, by=by)
+    return HttpResponseRedirect("/console/operator")
+
+
+@require_POST
+@page("operator")
+def reset_account(request: HttpRequest, account: str) -> HttpResponse:
+    """For who lost the password or the authenticator: a new one-time password, shown once."""
+    by = request.account.id  # type: ignore[attr-defined]
+    found = _changeable(account, by)
+    shown = {"invited": found, "password": reset(found, by=by)}
+    return render(request, "console/operator.html", _overview(request) | shown)
+
+
+def _changeable(account: str, by: str) -> Account:
     found = Account.objects.filter(id=account).exclude(role="worker").first()
     if found is None or found.id == by:
         raise Refusal("wrong-state", "this account cannot be changed here")
-    set_disabled(found, disabled=not found.disabled, by=by)
-    return HttpResponseRedirect("/console/operator")
+    return found
 
 
 @require_POST

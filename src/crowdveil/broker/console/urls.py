@@ -28,4 +28,5 @@ urlpatterns = [
     path("operator/payouts", operating.make_payout),
     path("operator/payouts/<str:batch>", operating.payout_file),
     path("operator/accounts/<str:account>", operating.change_account),
+    path("operator/accounts/<str:account>/reset", operating.reset_account),
 ]
