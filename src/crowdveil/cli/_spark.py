@@ -32,7 +32,8 @@ class Cluster:
     def check(self) -> None:
         """A server elsewhere cannot see this machine's folders."""
         host = (self.remote or "").removeprefix("sc://").partition("/")[0].partition(":")[0]
-        if self.remote and host not in ("localhost", "127.0.0.1") and self.work is None:
+        here = host.startswith("local") or host == "127.0.0.1"
+        if self.remote and not here and self.work is None:
             raise InputError("a Spark Connect server elsewhere needs a folder it can write to", fix="give --work")
 
 

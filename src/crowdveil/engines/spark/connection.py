@@ -15,9 +15,9 @@ _SETTINGS = {
     "spark.sql.files.openCostInBytes": str(512 << 20),
     "spark.sql.parquet.compression.codec": "none",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
+# What only whoever starts Spark can say.
+_OWN = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
@@ -31,8 +31,8 @@ def open_spark(master: str | None = None, *, remote: str | None = None, **settin
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("crowdveil")
     builder = builder.remote(remote) if remote else builder.master(master or "local[*]")
-    loopback = _LOOPBACK if not remote and _local(master) else {}
-    for name, value in (loopback | _SETTINGS | settings).items():
+    own = {} if remote else _OWN | (_LOOPBACK if _local(master) else {})
+    for name, value in (own | _SETTINGS | settings).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
