@@ -501,3 +501,55 @@ def test_every_migration_applies_on_top_of_the_one_before(place: Path, tmp_path:
     assert MigrationExecutor(connection).migration_plan(plan) == []
     assert {"intake", "ledger", "payments", "identity", "studies"} <= {migration.app_label for migration in steps}
     connection.close()
+
+
+def test_guessing_many_codes_at_once_is_not_guessing_more_often(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each guess begins before the one before it has failed, as requests that arrive together do."""
+    from crowdveil.broker.identity import sign_in as signing
+    from crowdveil.broker.identity.accounts import invite
+    from crowdveil.broker.refusal import Refusal
+
+    account, password = invite(f"operator {secrets.token_hex(4)}", "operator", by="")
+    compared = []
+
+    def compare(given: str, stored: str) -> bool:
+        if stored == account.password:
+            compared.append(given)
+        if len(guesses) < 30:
+            guess()
+        return False
+
+    guesses: list[int] = []
+
+    def guess() -> None:
+        guesses.append(1)
+        with pytest.raises(Refusal, match="locked"):
+            signing.authenticate(str(account.name), "a guess", "123456")
+
+    monkeypatch.setattr(signing, "check_password", compare)
+    guess()
+    assert len(guesses) == 30
+    assert len(compared) == 10
+    monkeypatch.undo()
+    with pytest.raises(Refusal, match="locked"):
+        signing.authenticate(str(account.name), password, None)
+    later = signing.clock.now() + timedelta(minutes=16)
+    monkeypatch.setattr(signing.clock, "now", lambda: later)
+    assert signing.authenticate(str(account.name), password, None).id == account.id
+
+
+def test_a_closed_study_keeps_no_day_on_which_somebody_came(place: Path, make_draft: Any) -> None:
+    """The ledger keeps days, too; a day on which one worker came would name their reports."""
+    from datetime import date
+
+    from crowdveil.broker.clock import today
+    from crowdveil.broker.intake.models import Submission
+    from crowdveil.broker.studies import lifecycle
+
+    scene = Scene(make_draft(minimum_n=2))
+    for number in range(3):
+        scene.submit(scene.worker(), {"ill": 0, "days": 1})
+        mine = hashlib.sha256(scene.withdrawal_key).hexdigest()
+        Submission.objects.filter(withdrawal_sha256=mine).update(day=date(2026, 1, 1 + number))
+    lifecycle.close(scene.study)
+    assert set(Submission.objects.filter(study=scene.study.id).values_list("day", flat=True)) == {today()}

@@ -62,7 +62,7 @@ def command(
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
     reports = chosen.randomize(table, entropy_from(seed))
     _write(output, reports, force)
-    guarantee = reports.channels[0].guarantee
+    guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
     warnings = _visible(guarantee, named_domain=bool(options or scale), named_all=bool(questions and workers))
     if seed is not None:
         warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")

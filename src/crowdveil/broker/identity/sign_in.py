@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
+from django.db.models import Case, DateTimeField, F, Q, Value, When
 
 from crowdveil.broker import clock
 from crowdveil.broker.audit.chain import record
@@ -47,11 +48,11 @@ def sign_in(name: str, password: str, code: str | None) -> Session:
 def authenticate(name: str, password: str, code: str | None) -> Account:
     """The account behind a name, password and code; every failure looks the same."""
     account = Account.objects.filter(name=name).exclude(role="worker").first()
-    right = check_password(password, account.password if account else _NOBODY)
-    if account is None or account.disabled or (account.locked_until and account.locked_until > clock.now()):
+    may_try = account is not None and not account.disabled and _count_attempt(account)
+    right = check_password(password, account.password if account and may_try else _NOBODY)
+    if account is None or not may_try or not right:
         raise _refused()
-    if not right or not (account.one_time_password or not account.totp_confirmed or _code_fits(account, code)):
-        _count_failure(account)
+    if not (account.one_time_password or not account.totp_confirmed or _code_fits(account, code)):
         raise _refused()
     Account.objects.filter(id=account.id).update(failed_sign_ins=0, locked_until=None)
     return account
@@ -64,10 +65,16 @@ def _code_fits(account: Account, code: str | None) -> bool:
     return step is not None and changed(use, step, account.id, step) == 1
 
 
-def _count_failure(account: Account) -> None:
-    failures = account.failed_sign_ins + 1
-    locked = clock.now() + timedelta(minutes=15) if failures % _FAILURES_BEFORE_LOCK == 0 else None
-    Account.objects.filter(id=account.id).update(failed_sign_ins=failures, locked_until=locked)
+def _count_attempt(account: Account) -> bool:
+    """Count before anything is compared, in one statement: many guesses at once are not more guesses. False: locked."""
+    now = clock.now()
+    last = Q(failed_sign_ins__gte=_FAILURES_BEFORE_LOCK - 1)
+    until = Value(now + timedelta(minutes=15), output_field=DateTimeField())
+    counted = Account.objects.filter(Q(locked_until=None) | Q(locked_until__lte=now), id=account.id).update(
+        failed_sign_ins=Case(When(last, then=Value(0)), default=F("failed_sign_ins") + 1),
+        locked_until=Case(When(last, then=until), default=None, output_field=DateTimeField()),
+    )
+    return counted == 1
 
 
 def _refused() -> Refusal:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from django.db import connection
 
 from crowdveil.broker import vault
+from crowdveil.broker.clock import today
 from crowdveil.broker.ledger import reservations
 from crowdveil.broker.writing import changed, one_writer, write
 
 _COPY = """
-CREATE TEMPORARY TABLE sealed AS SELECT id, study, pseudonym, level, codes, withdrawal_sha256, day
+CREATE TEMPORARY TABLE sealed AS SELECT id, study, pseudonym, level, codes, withdrawal_sha256
 FROM intake_submission WHERE study = %s
 """
 _PUT_BACK = """
 INSERT INTO intake_submission (id, study, pseudonym, level, codes, withdrawal_sha256, receipt, idempotency, day)
-SELECT id, study, pseudonym, level, codes, withdrawal_sha256, '', '', day FROM sealed ORDER BY id
+SELECT id, study, pseudonym, level, codes, withdrawal_sha256, '', '', %s FROM sealed ORDER BY id
 """
 
 
@@ -22,13 +23,14 @@ def seal(study: str) -> None:
     """Release the holds, rewrite the rows and destroy the key. Safe to repeat after a crash at any point.
 
     Rows are written anew in the order of their random ids, in one transaction: neither the place of a row nor its
-    transaction id tells any longer when it came in or which ledger row came with it.
+    transaction id tells any longer when it came in or which ledger row came with it. All get the day of closing: the
+    ledger keeps the day of every spend, and a day on which one worker came would name their reports.
     """
     reservations.release_all(study)
     with write():
         changed(_COPY, study)
         changed("DELETE FROM intake_submission WHERE study = %s", study)
-        changed(_PUT_BACK)
+        changed(_PUT_BACK, today().isoformat())
         changed("DROP TABLE sealed")
     _forget_removed_rows()
     vault.destroy_study_key(study)
