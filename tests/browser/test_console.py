@@ -21,7 +21,6 @@ from crowdveil.client import Worker
 DESKTOP = {"width": 960, "height": 900}
 N_WORKERS = 24
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik or another place with a name without end"
-ANSWERS = {"ill": "yes", "days": 4, "why": ["deadline"], "where": "at home"}
 
 
 def questions() -> list[dict[str, Any]]:
@@ -34,13 +33,21 @@ def questions() -> list[dict[str, Any]]:
     ]
 
 
-def answer_as_crowd(server: Server, study: str, homes: Path, answers: dict[str, Any], n_workers: int) -> None:
+def somebodys(number: int) -> dict[str, Any]:
+    """Answers that differ from worker to worker."""
+    reasons = ["deadline", "colleagues"] if number % 3 else ["money"]
+    return {"ill": "yes" if number % 4 else "no", "days": 2 + number % 3, "why": reasons, "where": "at home"}
+
+
+def answer_as_crowd(
+    server: Server, study: str, homes: Path, answers: Callable[[int], dict[str, Any]], n_workers: int
+) -> None:
     """Workers of the SDK, a few at a time."""
 
     def one(number: int) -> None:
         with Worker(server.broker(), homes / str(number), epsilon_cap=100) as worker:
             worker.sign_up(default_level="low")
-            worker.answer(study, answers)
+            worker.answer(study, answers(number))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(n_workers)))
@@ -66,7 +73,7 @@ def answered(server: Server, token: str, tmp_path_factory: pytest.TempPathFactor
     wanted = draft(questions=questions(), levels=levels, linkable=True, minimum_n=10)
     study = str(broker.call("POST", "/requester/studies", wanted)["id"])
     broker.call("POST", f"/requester/studies/{study}/open")
-    answer_as_crowd(server, study, tmp_path_factory.mktemp("homes"), ANSWERS, N_WORKERS)
+    answer_as_crowd(server, study, tmp_path_factory.mktemp("homes"), somebodys, N_WORKERS)
     return study
 
 
@@ -129,7 +136,7 @@ def test_the_requesters_journey(
     page.get_by_role("button", name="Open the study").click()
     expect(page.locator("#progress")).to_contain_text("0 / 40")
     study = page.url.rpartition("/")[2]
-    answer_as_crowd(server, study, tmp_path / "homes", {"q1": "yes", "q2": 4}, 20)
+    answer_as_crowd(server, study, tmp_path / "homes", lambda number: {"q1": "yes", "q2": 4}, 20)
     # No reload: the page asks by itself.
     expect(page.locator("#progress")).to_contain_text("20 / 40")
     expect(page.locator("#progress")).to_contain_text("10.00")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -34,7 +35,10 @@ def _overview(request: HttpRequest) -> dict[str, Any]:
     return {
         "accounts": Account.objects.exclude(role="worker").order_by("name"),
         "n_workers": Account.objects.filter(role="worker").count(),
-        "studies": Study.objects.select_related("owner").exclude(state="draft").order_by("-id")[:100],
+        "studies": [
+            {"id": study.id, "title": json.loads(study.draft)["title"], "owner": study.owner.name, "state": study.state}
+            for study in Study.objects.select_related("owner").exclude(state="draft").order_by("-id")[:100]
+        ],
         "warnings": list_warnings(request)["items"],
         "ledger_problems": problems(),
         "acts": [chain.spelled(act) for act in acts],

@@ -96,8 +96,8 @@ def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str
                 "share": percent(1 / len(result["shares"]))
             }
         return ""
-    spelled = [f"{width:.2f}" if on_scale else percent(width) for width in widths]
-    return _("Uncertainty: ± %(found)s; a guess without asking: ± %(guess)s.") % {
+    spelled = [f"±\u202f{width:.2f}" if on_scale else f"±\u202f{percent(width)}" for width in widths]
+    return _("Uncertainty: %(found)s; a guess without asking: %(guess)s.") % {
         "found": spelled[0],
         "guess": spelled[1],
     }
