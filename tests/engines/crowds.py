@@ -6,11 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from crowdveil import Answers, Choices, Reports, Scale, entropy_from
 from crowdveil.estimate import Estimate
 from crowdveil.mechanisms import RandomizedResponse
+
+OLD_SPARK = [
+    pytest.mark.filterwarnings(f"ignore:{message}")
+    for message in ("distutils Version classes", "unclosed", "Exception ignored in. <socket")
+    if pyspark.__version__ < "4"
+]
+"""Spark 3.5 warns about itself: about its use of distutils and the sockets it leaves open."""
+
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
+}
+"""Small jobs on short-lived machines: compiling them thoroughly would take longer than running them."""
 
 
 def crowd(domain: Choices | Scale, seed: int) -> Answers:

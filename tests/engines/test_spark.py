@@ -13,7 +13,7 @@ import numpy as np
 import pyspark
 import pytest
 from cli.run import crowdveil, crowdveil_json
-from engines.crowds import assert_same, crowd, mixed, values_here, values_of
+from engines.crowds import OLD_SPARK, QUICK, assert_same, crowd, mixed, values_here, values_of
 from pyspark.sql import SparkSession
 
 from crowdveil import Choices, FileError, InputError, Reports, Scale, entropy_from
@@ -22,10 +22,12 @@ from crowdveil.files import read_reports, write_answers, write_reports
 from crowdveil.inference import METHODS, Method, method
 from crowdveil.mechanisms import RandomizedResponse
 
+pytestmark = OLD_SPARK
+
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    session = open_spark("local[2]", **{"spark.sql.shuffle.partitions": "2"})
+    session = open_spark("local[2]", **QUICK)
     yield session
     session.stop()
 

@@ -16,21 +16,21 @@ from typing import Any
 import psutil
 import pyspark
 import pytest
-from engines.crowds import assert_same, mixed, values_here, values_of
+from engines.crowds import OLD_SPARK, QUICK, QUICK_JAVA, assert_same, mixed, values_here, values_of
 
 from crowdveil import Choices
 from crowdveil.engines.spark.session import CHECKPOINT, Reached
 from crowdveil.files import read_reports, write_reports
 from crowdveil.inference import method
 
+pytestmark = OLD_SPARK
 N_PASSES = 12
 DRIVER = """
 import json, sys
 from crowdveil.engines.spark import fit_on_spark, open_spark, read_spark
 from crowdveil.inference import method
 master, name, folder, resume = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "resume"
-spark = open_spark(master, **{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m",
-    "spark.driver.memory": "512m", "spark.executor.cores": "1"})
+spark = open_spark(master, **json.loads(sys.argv[6]))
 chosen = method(name, precision="float64", max_iter=int(sys.argv[5]), tol=0.0)
 estimate = fit_on_spark(chosen, read_spark(spark, f"{folder}/reports.parquet"), f"{folder}/{name}-estimates",
     work=f"{folder}/{name}-work", n_blocks=3, resume=resume)
@@ -48,7 +48,14 @@ class Cluster:
     folder: Path
 
     def drive(self, name: str, *, resume: bool = False) -> subprocess.Popen[str]:
-        arguments = [self.master, name, str(self.folder), "resume" if resume else "anew", str(N_PASSES)]
+        arguments = [
+            self.master,
+            name,
+            str(self.folder),
+            "resume" if resume else "anew",
+            str(N_PASSES),
+            json.dumps(QUICK),
+        ]
         command = [sys.executable, "-c", DRIVER, *arguments]
         # What Spark says goes to a file: a pipe that nobody reads would stop it.
         with self.log(name).open("w") as log:
@@ -80,7 +87,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _until(condition: Callable[[], Any], seconds: float = 240) -> Any:
+def _until(condition: Callable[[], Any], seconds: float = 600) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "waited in vain"
@@ -98,7 +105,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder, port = tmp_path_factory.mktemp("cluster"), _free_port()
     write_reports(folder / "reports.parquet", mixed(Choices(("a", "b", "c")), hidden=True))
     started: list[subprocess.Popen[bytes]] = []
-    extra = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "PYSPARK_PYTHON": sys.executable}
+    extra = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA}
 
     def start(kind: str, *arguments: object) -> None:
         home = Path(str(pyspark.__file__)).parent
@@ -129,7 +136,7 @@ def right_result(cluster: Cluster, name: str) -> None:
 
 
 def finished(cluster: Cluster, name: str, driver: subprocess.Popen[str]) -> dict[str, int]:
-    out, _ = driver.communicate(timeout=400)
+    out, _ = driver.communicate(timeout=600)
     assert driver.returncode == 0, cluster.log(name).read_text()[-3000:]
     result: dict[str, int] = json.loads(out.splitlines()[-1])
     return result
