@@ -126,3 +126,17 @@ def test_it_is_said_when_reports_cannot_tell_more_than_the_prior(name: str) -> N
     assert blurred.floor is not None
     assert not blurred.floor.informative
     assert any("cannot say more" in warning for warning in blurred.warnings)
+
+
+@pytest.mark.parametrize(
+    "name", ["majority", "weighted-vote", "dawid-skene", "one-coin", "private-dawid-skene", "channel-bp"]
+)
+def test_twenty_workers_at_a_hundredth_cannot_tell_and_the_floor_is_no_promise(name: str) -> None:
+    """Debiased votes of so few noisy reports look unanimous; no error rate of 0 may be read off them."""
+    answers, _ = choice_crowd(9, n_options=2, n_questions=5, per_question=20)
+    for seed in range(5):
+        told = method(name).fit(protected(answers, 0.01, seed))
+        assert told.floor is not None
+        assert told.floor.smallest_error > 0.4
+        assert not told.floor.informative
+        assert told.warnings

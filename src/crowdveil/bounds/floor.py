@@ -21,7 +21,7 @@ from crowdveil.estimate import Floor
 from crowdveil.forms import Rotate
 
 Floats = NDArray[np.float64]
-NO_GAIN = 0.98
+NO_GAIN = 0.95
 """Where even the floor is above this share of the prior's error, reports are as good as none."""
 
 

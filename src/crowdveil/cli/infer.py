@@ -155,7 +155,7 @@ def _tell(result: dict[str, Any], output: Path) -> None:
     if result["iterations"]:
         state = "converged" if result["converged"] else "not converged"
         typer.echo(f"{state} after {result['iterations']} iterations")
-    for line in (result["floor"], *result["warnings"]):
+    for line in dict.fromkeys((result["floor"], *result["warnings"])):
         if line:
             typer.echo(line)
     if "metrics" in result:

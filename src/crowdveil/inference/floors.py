@@ -16,7 +16,7 @@ from crowdveil.estimate import Estimate, Floor
 from crowdveil.inference.counting import counted
 from crowdveil.inference.finishing import on_simplex
 from crowdveil.inference.numbers import numbers_of, pooled, shrunk, sums
-from crowdveil.inference.votes import table_channels
+from crowdveil.inference.votes import effective_counts, table_channels
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
 
@@ -28,10 +28,13 @@ def told_choices(estimate: Estimate, reports: Reports, votes: NDArray[Any]) -> E
     """The estimate with the least error rate any method could have; a warning where that is no gain."""
     if not len(reports):
         return estimate
-    classes = on_simplex(votes.sum(axis=0, keepdims=True, dtype=np.float64))[0]
-    return _told(
-        estimate, choice_floor(table_channels(reports.channels), reports.channel, reports.n_questions, classes)
-    )
+    channels = table_channels(reports.channels)
+    shares = on_simplex(votes.sum(axis=0, keepdims=True, dtype=np.float64))[0]
+    # Noise alone makes debiased votes unanimous, and nobody could err about those: shares are no surer than the answers
+    # that the reports are worth.
+    worth = effective_counts(reports, channels, reports.n_questions).sum()
+    classes = (worth * shares + 1) / (worth + len(shares))
+    return _told(estimate, choice_floor(channels, reports.channel, reports.n_questions, classes))
 
 
 def told_numbers(estimate: Estimate, reports: Reports, *, as_answers: bool) -> Estimate:
