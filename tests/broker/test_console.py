@@ -346,6 +346,9 @@ def test_the_plan_and_the_preview_work_with_and_without_scripts(mine: Console) -
     assert "must be a number such as 40" in wrong.text
     few = mine.post("/console/plan", form(quota="20", budget="1.00", **{"level-medium-epsilon": "0.1"}))
     assert "cannot tell: no better than a guess" in few.text
+    dear = mine.post("/console/plan", form(goal="truth", **{"level-medium-epsilon": "5"}))
+    assert "wrong in" in dear.text
+    assert "usual budget: few can answer" in dear.text
     for reply in (mine.post("/console/preview", form()), mine.post("/console/studies/new", form(preview="1"))):
         assert reply.text.count('name="as-worker-1"') == 3
         assert "I would rather not say" in reply.text

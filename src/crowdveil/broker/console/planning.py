@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -14,13 +15,13 @@ from django.views.decorators.http import require_POST
 from crowdveil.broker.console import forms
 from crowdveil.broker.console.door import page
 from crowdveil.broker.console.drafting import to_draft
-from crowdveil.broker.console.words import shown_epsilon, word
+from crowdveil.broker.console.words import percent, shown_epsilon, word
 from crowdveil.broker.payments.purse import cost_of
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.channels import channels_of, charge_of
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
-from crowdveil.domain import Scale
+from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
 from crowdveil.plan import Crowd, Setting, predict, predict_population
 from crowdveil.plan.population import prior_spread
@@ -41,6 +42,7 @@ class Outlook:
     guess: str
     tells: bool
     charge: str
+    dear: bool = False
 
 
 @require_POST
@@ -109,29 +111,25 @@ def _root(precision: float) -> float:
 def outlooks(draft: Draft, level: Level, n_workers: int) -> list[Outlook]:
     """The error to expect for each question if every worker chose this level, beside that of a guess."""
     channels = channels_of(draft, level)
-    charge = charge_of(list(channels.values()), draft.max_answers) or {"epsilon_nano": 0}
-    name = f"{word(level.name)} (ε {level.epsilon})"
-    return [
-        _row(
-            draft,
-            question,
-            name,
-            n_workers,
-            _error(draft, level, question, channels[question.id], n_workers),
-            shown_epsilon(charge["epsilon_nano"]),
-        )
-        for question in draft.questions[:_MOST_QUESTIONS]
-    ]
+    charge = (charge_of(list(channels.values()), draft.max_answers) or {"epsilon_nano": 0})["epsilon_nano"]
+    name = f"{word(level.name)} (ε\u202f{level.epsilon})"
+    rows, known = [], dict[Domain, float]()
+    for question in draft.questions[:_MOST_QUESTIONS]:
+        domain = question.domain.domain()
+        if domain not in known:
+            known[domain] = _error(draft, level, question, channels[question.id], n_workers)
+        row = _row(draft, question, name, n_workers, known[domain], shown_epsilon(charge))
+        rows.append(replace(row, dear=charge > settings.DEFAULT_EPSILON_CAP_NANO))
+    return rows
 
 
 def _row(draft: Draft, question: Any, level: str, n_workers: int, error: float, charge: str) -> Outlook:
     domain = question.domain.domain()
     guess = prior_spread(domain) if draft.goal == "population" else _setting(draft, None, question, 1).prior_error
-    on_scale = isinstance(domain, Scale)
     # Nobody can be more wrong than a guess that is known beforehand.
-    expected = _spelled(min(error, guess), on_scale)
+    expected, without = (_spelled(each, domain, draft.goal) for each in (min(error, guess), guess))
     tells = error < 0.9 * guess and n_workers > 0
-    return Outlook(question.text, level, n_workers, expected, _spelled(guess, on_scale), tells, charge)
+    return Outlook(question.text, level, n_workers, expected, without, tells, charge)
 
 
 def _error(draft: Draft, level: Level, question: Any, channel: Channel, n_workers: int) -> float:
@@ -154,7 +152,9 @@ def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -
     )
 
 
-def _spelled(error: float, on_scale: bool) -> str:
-    if on_scale:
+def _spelled(error: float, domain: Domain, goal: str) -> str:
+    if isinstance(domain, Scale):
         return _("± %(error)s levels") % {"error": f"{error:.2f}"}
+    if goal == "truth":
+        return _("wrong in %(error)s of cases") % {"error": percent(error)}
     return _("± %(error)s percentage points") % {"error": f"{100 * error:.1f}"}
