@@ -553,3 +553,19 @@ def test_a_closed_study_keeps_no_day_on_which_somebody_came(place: Path, make_dr
         Submission.objects.filter(withdrawal_sha256=mine).update(day=date(2026, 1, 1 + number))
     lifecycle.close(scene.study)
     assert set(Submission.objects.filter(study=scene.study.id).values_list("day", flat=True)) == {today()}
+
+
+@pytest.mark.parametrize("kind", ["discrete-laplace", "optimal-scale", "piecewise"])
+def test_a_study_from_which_nothing_could_be_estimated_is_not_opened(place: Path, make_draft: Any, kind: str) -> None:
+    """With ∅ as the mean of all rows nobody can tell how many answered; privacy must not be spent on that."""
+    from crowdveil.broker.refusal import Refusal
+
+    scale = {"type": "scale", "low": "-2", "high": "2", "step": "1"}
+    questions = [{"id": "mood", "text": "How do you feel?", "domain": scale}]
+    level = {"name": "medium", "mechanism": kind, "epsilon": "1.0", "pay_cents": 1}
+    with pytest.raises(Refusal, match="nobody can tell how many answered"):
+        Scene(make_draft(questions=questions, levels=[level], protects_participation=True))
+    Scene(make_draft(questions=questions, levels=[level]))
+    Scene(make_draft(questions=questions, levels=[level], protects_participation=True, goal="truth"))
+    plain = level | {"mechanism": "randomized-response"}
+    Scene(make_draft(questions=questions, levels=[plain], protects_participation=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from crowdveil.cli._common import Json, show
 from crowdveil.errors import FileError
+from crowdveil.guarantee import round_up
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -89,7 +91,7 @@ def budget(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) 
     with _worker(address, home) as worker:
         loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
     result = {"cap": cap, "epsilon": loss.epsilon, "left": left.epsilon, "unprotected": loss.unprotected}
-    show(result, as_json=as_json, human=lambda: typer.echo(f"{loss}; ε {left.epsilon:.4f} of {cap:g} left"))
+    show(result, as_json=as_json, human=lambda: typer.echo(_standing(loss, left.epsilon, cap)))
 
 
 @app.command()
@@ -116,10 +118,17 @@ def withdraw(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: 
     show({"withdrawn": study}, as_json=as_json, human=lambda: typer.echo("withdrawn; what you earned stays yours"))
 
 
+def _standing(loss: Any, left: float, cap: float) -> str:
+    """Spent rounded up and left rounded down, with what the numbers are about."""
+    rest = f"{math.floor(left * 10**4) / 10**4:g}"
+    return f"{loss}; ε {rest} of {cap:g} left, for all answers to all studies together"
+
+
 def _tell_card(card: dict[str, Any]) -> None:
     typer.echo(f"{card['id']}  {card['status']:9}  {card['title']} ({card['requester']})")
     for level in card["levels"]:
-        cost = f"ε {level['charge']['epsilon_nano'] / 1e9:.4f}" if level["charge"] else "not protected"
+        charge = level["charge"]
+        cost = f"ε {round_up(charge['epsilon_nano'] / 1e9)} for all answers together" if charge else "not protected"
         typer.echo(f"    {level['name']}: {level['pay_cents']} cents, {cost}")
     for warning in card["warnings"]:
         typer.echo(f"    warning: {warning}")

@@ -5,11 +5,13 @@ The broker builds channels; it never draws through one.
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdveil.accounting import cells_at_stake, nano_up
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
-from crowdveil.errors import InputError
+from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import mechanism
 
 MAX_OUTPUTS = 65535
@@ -42,8 +44,27 @@ def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
         domain = question.domain.domain()
         if domain not in built:
             built[domain] = channel_of(level, domain, protects_participation=draft.protects_participation)
+            if draft.goal == "population":
+                _check_readable(built[domain], level)
         channels[question.id] = built[domain]
     return channels
+
+
+def _check_readable(channel: Channel, level: Level) -> None:
+    """Refuse before anybody spends privacy on reports from which no population can be estimated.
+
+    On most scales ∅ reports like an average answer, so nothing tells how many answered.
+    """
+    if not channel.protects_participation:
+        return
+    try:
+        channel.scores(np.ones(channel.n_levels))
+    except ChannelError:
+        raise InputError(
+            f"with mechanism {level.mechanism} and skipped questions hidden nobody can tell how many answered, so no "
+            "population can be estimated",
+            fix="use randomized-response",
+        ) from None
 
 
 def cost_of(channel: Channel) -> tuple[int, int]:
