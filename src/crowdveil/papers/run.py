@@ -67,7 +67,7 @@ def page(outcomes: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# The papers, reproduced",
         "",
-        "Every number below was computed by one run of `crowdveil reproduce all`. *holds*: this run agrees; *differs*: "
+        "Every number below was computed by `crowdveil reproduce` with the seed under its note. *holds*: this run agrees; *differs*: "
         "the number is another, the statement may stand; *fails*: this run contradicts it; *cannot tell*: the paper "
         "gives no number, or the run cannot decide.",
         "",
