@@ -67,9 +67,9 @@ def page(outcomes: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# The papers, reproduced",
         "",
-        "Every number below was computed by `crowdveil reproduce` with the seed under its note. *holds*: this run agrees; *differs*: "
-        "the number is another, the statement may stand; *fails*: this run contradicts it; *cannot tell*: the paper "
-        "gives no number, or the run cannot decide.",
+        "Every number below was computed by `crowdveil reproduce` with the seed under its note. *holds*: this run "
+        "agrees; *differs*: the number is another, the statement may stand; *fails*: this run contradicts it; "
+        "*cannot tell*: the paper gives no number, or the run cannot decide.",
         "",
         f"| reproduction | {' | '.join(VERDICTS)} |",
         "|---|" + "--:|" * len(VERDICTS),
