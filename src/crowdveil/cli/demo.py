@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, Seed, show
+from crowdveil.guarantee import round_up
 
 _OPTIONS = ("no", "yes")
 _BAR = 30
@@ -111,7 +112,8 @@ def _print(result: dict[str, Any]) -> None:
     typer.echo("3. Infer. Truths found:")
     for name, share in result["found"].items():
         typer.echo(f"   {name:<30} {share:6.1%}  {'█' * round(_BAR * share)}")
-    typer.echo(f"4. Account. Ada answered {worker['answers']} questions and has spent ε {worker['spent']:.2f}. Later:")
+    spent = f"ε {round_up(worker['spent'], 2)} for all of them together"
+    typer.echo(f"4. Account. Ada answered {worker['answers']} questions and has spent {spent}. Later:")
     typer.echo(f"   {worker['refusal']}")
     typer.echo(
         f"5. Audit. Claimed ε {audit['claimed']:g}, exact ε {audit['exact']:.7f} from the integer table: the claim"
