@@ -101,7 +101,9 @@ def test_everybody_can_use_every_page(page: Page, broker: FixtureBroker, picture
         in_light_and_dark(page, name)
         on_the_smallest_phone(page, name)
         if not name.endswith(".html"):
-            page.screenshot(path=pictures / f"worker-{name}.png", full_page=True)
+            page.screenshot(
+                path=pictures / f"worker-{name}.png", full_page=True, style="nav { position: static !important }"
+            )
 
 
 def test_german_is_spoken_to_germans_unless_they_choose_otherwise(
