@@ -31,6 +31,15 @@ def test_rows_keep_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "one iteration" in crowdveil("bench", "inference", "--quick").stdout
 
 
+def test_a_part_can_be_measured_alone() -> None:
+    found = crowdveil_json("bench", "inference", "--quick", "--only", "agreement")["rows"]
+    assert [row["case"].partition(", ")[0] for row in found] == ["dawid-skene"] * 2
+    assert found[0]["ours"] == 0
+    done = crowdveil("bench", "inference", "--only", "weather")
+    assert done.returncode == 2
+    assert "--only must be one of start-up" in done.stderr
+
+
 def test_a_ratio_says_how_many_times_less_ours_takes() -> None:
     assert row("case", 1, 2.0, 10.0, "peer", unit="s")["ratio"] == 5
     assert row("case", 1, 2.0, None, "peer", unit="s")["ratio"] is None

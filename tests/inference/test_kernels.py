@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inference.crowds import choice_crowd, protected
 
-from crowdveil.inference import DawidSkene, OneCoin, kernels, layout, plain
+from crowdveil.inference import DawidSkene, OneCoin, kernels, layout, plain, row_kernels, row_plain
 from crowdveil.inference.model import Block
 
 
@@ -63,6 +63,42 @@ def test_softmax_equals_its_plain_twin(seed: int, n_questions: int, n_options: i
     assert results[0][1].sum() == pytest.approx(answered.sum())
 
 
+@pytest.mark.parametrize("n_options", [2, 4, 13])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_log_shares_equal_their_plain_twin(n_options: int, precision: str) -> None:
+    rng = np.random.default_rng(n_options)
+    counts = rng.gamma(0.3, size=(300, n_options + 1, n_options)).astype(precision)
+    counts[::7] = 0.0
+    for prior in (np.zeros(counts.shape[1:]), rng.random(counts.shape[1:])):
+        results = []
+        for module in (kernels, plain):
+            logs, seen = np.empty_like(counts), np.empty((len(counts), n_options))
+            module.log_shares(counts, prior, logs, seen)
+            results.append((logs, seen, module.column_sums(logs.reshape(len(logs), -1))))
+        for ours, theirs in zip(*results, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12 if precision == "float64" else 2e-6, atol=2e-6)
+        # Shares sum to 1, and those of a worker without answers are equal when there is no prior either.
+        np.testing.assert_allclose(np.exp(results[0][0]).sum(axis=1), 1, rtol=1e-5)
+        assert prior.any() or np.allclose(np.exp(results[0][0][0]), 1 / (n_options + 1))
+
+
+@given(st.integers(0, 2**32), st.integers(0, 80), st.integers(1, 5))
+def test_loops_over_rows_equal_their_plain_twins(seed: int, n_rows: int, n_options: int) -> None:
+    rng = np.random.default_rng(seed)
+    question = np.sort(rng.integers(0, 9, n_rows)).astype(np.int32)
+    worker = rng.integers(0, 6, n_rows).astype(np.int32)
+    value, share, worth = rng.normal(size=n_rows), rng.normal(0.5, 1, size=n_rows), rng.random(n_rows)
+    weight, votes, chosen = rng.random(6), rng.normal(size=(n_rows, n_options)), rng.integers(0, n_options, 9)
+    ours, theirs = [], []
+    for module, found in ((row_kernels, ours), (row_plain, theirs)):
+        total, mass = module.weighted_sums(question, worker, value, share, weight, 9)
+        found += [total, mass, *module.residual_sums(question, worker, value, share, weight, total, mass)]
+        found += [module.tally(question, worker, votes, worth, weight, 9)]
+        found += [*module.agreements(question, worker, votes, worth, chosen, 6)]
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 @given(st.integers(0, 2**32), st.integers(0, 60))
 def test_rows_are_sorted_by_question_and_nothing_is_lost(seed: int, n_rows: int) -> None:
     rng = np.random.default_rng(seed)
@@ -75,6 +111,28 @@ def test_rows_are_sorted_by_question_and_nothing_is_lost(seed: int, n_rows: int)
         module.sort_rows(question, low, high, np.cumsum(counts) - counts, rows)
         assert question[rows].tolist() == sorted(inside.tolist())
         assert len(set(rows.tolist())) == len(rows)
+
+
+def test_a_layout_of_many_tiles_keeps_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "TILE_BYTES", 4 * 4 * 16)
+    monkeypatch.setattr(layout, "LEAST_ROWS", 1)
+    rng = np.random.default_rng(5)
+    block = block_of(rng, 20_000, 150, 60, 4)
+    made = layout.layout_of(block, block.report, 4, 60, 4)
+    assert made.n_across == 240 // 16
+    assert made.n_down == 10
+    cell, question = plain._rows(made)
+    wanted = np.sort(_cells(made, block, 4) * 150 + block.question)
+    assert np.sort(cell.astype(np.int64) * 150 + question).tolist() == wanted.tolist()
+    table, classes, none = rng.normal(size=(240, 4)), np.log([0.1, 0.2, 0.3, 0.4]), np.empty(0, np.int32)
+    totals, counts = np.empty((2, 150, 4)), np.empty((2, 240, 4))
+    for index, module in enumerate((kernels, plain)):
+        objective, shares = module.sweep_posterior(made, table, classes, none, totals[index])
+        assert shares.sum() == pytest.approx(150)
+        assert objective == pytest.approx(plain.sweep_posterior(made, table, classes, none, np.empty((150, 4)))[0])
+        module.sweep_counts(made, totals[index], counts[index])
+    np.testing.assert_allclose(totals[0], totals[1], atol=1e-12)
+    np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
 
 
 def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,4 +153,4 @@ def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) ->
 def _without_numba(name: str) -> object:
     if name.endswith("kernels"):
         raise ImportError("numba")
-    return plain
+    return row_plain if name.endswith("row_plain") else plain

@@ -19,9 +19,23 @@ def topics() -> list[str]:
     return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
 
 
-def rows(wanted: list[str] | None = None, *, quick: bool = False) -> Iterator[dict[str, Any]]:
-    """Measure case after case and hand each row out as soon as it is known."""
+def rows(
+    wanted: list[str] | None = None, *, quick: bool = False, only: list[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Measure case after case and hand each row out as soon as it is known; `only` names parts of a topic."""
     for topic in wanted or topics():
         if topic not in topics():
             raise InputError(f"the topic must be one of {', '.join(topics())}; got {topic!r}")
-        yield from import_module(f"{__name__}.{topic}").cases(quick)
+        module = import_module(f"{__name__}.{topic}")
+        if only:
+            yield from _chosen(module.parts(quick) if hasattr(module, "parts") else {}, only, topic)
+        else:
+            yield from module.cases(quick)
+
+
+def _chosen(parts: dict[str, Any], only: list[str], topic: str) -> Iterator[dict[str, Any]]:
+    for name in only:
+        if name not in parts:
+            known = f"one of {', '.join(parts)}" if parts else "left out"
+            raise InputError(f"--only must be {known} for {topic}; got {name!r}")
+        yield from parts[name]()

@@ -6,17 +6,15 @@ Times of one iteration are nanoseconds of processor time per answer, on one thre
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
-from crowdveil.files.write import coded_column, write_table
+from crowdveil.bench._whole_job import whole_job
 from crowdveil.inference import DawidSkene, Method, method
 from crowdveil.inference.threads import LocalEngine
 from crowdveil.reports import Reports
@@ -26,19 +24,28 @@ _PURE: dict[str, Any] = {"smoothing": 0.0, "trust": 0.0, "class_smoothing": 0.0}
 _ROUNDS = 3
 
 
-def cases(quick: bool) -> Iterator[dict[str, Any]]:
-    """One row after the other; `quick` takes seconds and proves little."""
+def parts(quick: bool) -> dict[str, Callable[[], Iterable[dict[str, Any]]]]:
+    """What can be measured by itself; `quick` takes seconds and proves little."""
     small, large, huge = (20_000, 200_000, 400_000) if quick else (1_000_000, 10_000_000, 50_000_000)
-    yield from _start_up()
-    yield _agreement(min(small, 100_000))
-    yield _iteration("dawid-skene", "DawidSkene", small, text_ids=False)
-    yield _iteration("dawid-skene", "DawidSkene", small, text_ids=True)
-    yield _iteration("one-coin", "OneCoinDawidSkene", small, text_ids=False)
-    yield _iteration("dawid-skene", "DawidSkene", large, text_ids=False, rounds=1)
-    yield _memory(large)
-    yield _threads(large)
-    yield _growth(small, huge)
-    yield _end_to_end(large)
+    return {
+        "start-up": _start_up,
+        "agreement": lambda: _agreement(min(small, 100_000)),
+        "integer-ids": lambda: [_iteration("dawid-skene", "DawidSkene", small, text_ids=False)],
+        "text-ids": lambda: [_iteration("dawid-skene", "DawidSkene", small, text_ids=True)],
+        "one-coin": lambda: [_iteration("one-coin", "OneCoinDawidSkene", small, text_ids=False)],
+        "large": lambda: [_iteration("dawid-skene", "DawidSkene", large, text_ids=False, rounds=1)],
+        "memory": lambda: [_memory(large)],
+        "threads": lambda: [_threads(large)],
+        "growth": lambda: [_growth(small, huge)],
+        "others": lambda: (_alone(name, small) for name in _OTHERS),
+        "whole-job": lambda: whole_job(large, _peer_name()),
+    }
+
+
+def cases(quick: bool) -> Iterator[dict[str, Any]]:
+    """One row after the other."""
+    for part in parts(quick).values():
+        yield from part()
 
 
 def _peer(kind: str) -> Callable[..., Any] | None:
@@ -86,21 +93,28 @@ def _iteration(name: str, kind: str, n: int, *, text_ids: bool, rounds: int = _R
         ours.append(_our_iteration(reports, name))
         theirs += [] if peer is None else [_their_iteration(peer, frame)]
     case = f"{name}, one iteration, {'text' if text_ids else 'integer'} ids"
-    return row(case, n, min(ours), min(theirs) if theirs else None, _peer_name(), unit="ns per answer")
+    found = row(case, n, min(ours), min(theirs) if theirs else None, _peer_name(), unit="ns per answer")
+    return found | {"rounds": [peer / own for own, peer in zip(ours, theirs, strict=False)]}
 
 
-def _agreement(n: int) -> dict[str, Any]:
-    """How far our posteriors are from crowd-kit's, in double precision and without the prior."""
+def _agreement(n: int) -> Iterator[dict[str, Any]]:
+    """How far our posteriors are from crowd-kit's without the prior, and whether single precision changes labels."""
     reports = crowd(n)
+    double, single = (
+        DawidSkene(max_iter=10, tol=-1.0, precision=precision, **_PURE).fit(reports)
+        for precision in ("float64", "float32")
+    )
+    changed = int((double.value != single.value).sum())
+    yield row("dawid-skene, labels that single precision changes", n, changed, None, "", unit="questions")
     peer = _peer("DawidSkene")
-    if peer is None:
-        return row("dawid-skene, largest difference of posteriors", n, np.nan, None, _peer_name(), unit="")
-    ours = DawidSkene(max_iter=10, tol=-1.0, precision="float64", **_PURE).fit(reports).posterior
+    case = "dawid-skene, largest difference of posteriors"
+    if peer is None or double.posterior is None:
+        yield row(case, n, np.nan, None, _peer_name(), unit="")
+        return
     theirs = peer(n_iter=10, tol=-np.inf).fit(_frame(reports)).probas_
     theirs = theirs.reindex(index=range(reports.n_questions), columns=range(4)).fillna(0.0).to_numpy()
-    assert ours is not None
-    difference = max(float(np.abs(ours - theirs).max()), 1e-16)
-    return row("dawid-skene, largest difference of posteriors", n, difference, 1e-8, "promised limit", unit="")
+    difference = max(float(np.abs(double.posterior - theirs).max()), 1e-16)
+    yield row(case, n, difference, 1e-8, "promised limit", unit="")
 
 
 _START_UP = """
@@ -167,50 +181,23 @@ def _threads(n: int) -> dict[str, Any]:
     return row("dawid-skene, two threads", n, min(two), min(one), "one thread", unit="ns per answer on the clock")
 
 
+_OTHERS = ("weighted-vote", "weighted-mean", "channel-bp", "channel-em")
+
+
+def _alone(name: str, n: int) -> dict[str, Any]:
+    """A method that crowd-kit does not have: what an iteration costs."""
+    return row(
+        f"{name}, one iteration",
+        n,
+        min(_our_iteration(crowd(n), name) for _ in range(2)),
+        None,
+        "",
+        unit="ns per answer",
+    )
+
+
 def _growth(small: int, huge: int) -> dict[str, Any]:
     """The ratio is how much more an answer costs in the larger crowd: it should be little above 1."""
     few, many = (min(_our_iteration(crowd(n)) for _ in range(2)) for n in (small, huge))
     case = f"dawid-skene, cost per answer (peer: {small} answers; ratio: growth)"
     return row(case, huge, many, few, "ours", unit="ns per answer") | {"ratio": many / few}
-
-
-_CROWDKIT_JOB = """
-import sys, time
-import pandas
-from crowdkit.aggregation import DawidSkene
-started = time.perf_counter()
-frame = pandas.read_csv(sys.argv[1])
-fitted = DawidSkene(n_iter=10, tol=float("-inf")).fit(frame)
-fitted.probas_.assign(value=fitted.labels_).to_csv(sys.argv[2])
-print(time.perf_counter() - started)
-"""
-_OUR_JOB = """
-import sys, time
-started = time.perf_counter()
-from crowdveil.cli import app
-flags = ["--method", "dawid-skene", "--no-cache", "--json", "--param", "max_iter=10", "--param", "tol=-1"]
-app(["infer", sys.argv[1], "-o", sys.argv[2], *flags], standalone_mode=False)
-print(time.perf_counter() - started)
-"""
-
-
-def _end_to_end(n: int) -> dict[str, Any]:
-    """From a CSV file with text ids to a file of posteriors, ten iterations; ours with imports and all."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "answers.csv"
-        _write(source, crowd(n, text_ids=True))
-        ours = in_process(_OUR_JOB, source, Path(folder) / "ours.csv")[0]
-        theirs = in_process(_CROWDKIT_JOB, source, Path(folder) / "peer.csv")[0] if find_spec("crowdkit") else None
-    return row("infer, CSV to CSV, text ids, 10 iterations", n, ours, theirs, _peer_name(), unit="s on the clock")
-
-
-def _write(path: Path, reports: Reports) -> None:
-    # A worker answers a question once; the few repeats that chance made are left out.
-    _, kept = np.unique(reports.question.astype(np.int64) * reports.n_workers + reports.worker, return_index=True)
-    table = reports.rows(np.sort(kept))
-    columns = {
-        "worker": coded_column(table.worker, table.workers.tolist()),
-        "task": coded_column(table.question, table.questions.tolist()),
-        "label": pa.array(np.array(table.domain.symbols)[table.report]),
-    }
-    write_table(path, columns)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.bench._measure import crowd, in_process, row
-from crowdveil.bench.inference import _write as write_answers
+from crowdveil.bench._whole_job import write_answers
 from crowdveil.inference import method
 from crowdveil.inference.threads import LocalEngine, LocalSession
 

@@ -12,6 +12,7 @@ from crowdveil.cli._common import Json, show
 
 def command(
     topic: Annotated[list[str] | None, typer.Argument(help="What to measure; without one, everything.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="A part of the topic; can be repeated.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, to see that it runs.")] = False,
     json: Json = False,
 ) -> None:
@@ -20,7 +21,7 @@ def command(
     Example: crowdveil bench inference --quick
     """
     measured = []
-    for row in rows(topic, quick=quick):
+    for row in rows(topic, quick=quick, only=only):
         measured.append(row)
         if not json:
             _tell(row)
@@ -35,7 +36,9 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 def _tell(row: dict[str, Any]) -> None:
     peer = "" if row["peer"] is None else f"{row['peer']:>12,.4g}"
     ratio = "" if row["ratio"] is None else f"{row['ratio']:>9.3g}×"
-    typer.echo(f"{row['case']:<58} {row['n']:>11,} {row['ours']:>12,.4g} {peer:>12} {ratio:>10}  {row['peer_name']}")
+    rounds = f" ({', '.join(f'{each:.3g}×' for each in row['rounds'])} in turn)" if row.get("rounds") else ""
+    figures = f"{row['n']:>11,} {row['ours']:>12,.4g} {peer:>12} {ratio:>10}"
+    typer.echo(f"{row['case']:<58} {figures}  {row['peer_name']}{rounds}")
 
 
 def _closing(quick: bool) -> None:

@@ -120,7 +120,11 @@ function largest(items, measure) {
 }
 
 /** @param {Float64Array} p @param {Float64Array} q */
-const dot = (p, q) => p.reduce((sum, each, i) => sum + each * at(q, i), 0);
+function dot(p, q) {
+  let sum = 0;
+  for (let i = 0; i < p.length; i++) sum += at(p, i) * at(q, i);
+  return sum;
+}
 
 /** @param {bigint[][]} weights */
 function columns(weights) {

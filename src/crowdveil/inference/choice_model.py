@@ -60,8 +60,8 @@ class ChoiceModel(ABC):
         else:
             posterior, objective, classes = self._votes(block, layout)
         # Single precision stops counting at 2^24; a worker with that many reports is counted in double.
-        wide = self.precision == "float64" or len(layout.row) > _MANY * 16
-        counts = np.zeros((layout.n_cells, self.emission.n_options), dtype=np.float64 if wide else np.float32)
+        wide = self.precision == "float64" or len(layout) > _MANY * 16
+        counts = np.empty((layout.n_cells, self.emission.n_options), dtype=np.float64 if wide else np.float32)
         kernels().sweep_counts(layout, posterior, counts)
         statistics = self.collect(counts, parameters, layout)
         return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
@@ -70,7 +70,7 @@ class ChoiceModel(ABC):
         if not parameters:
             parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
         posterior, _, _ = self._posterior(block, parameters, layout)
-        variance = np.zeros_like(posterior)
+        variance = np.empty_like(posterior)
         kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
         # In pieces, so that what is computed on the way never takes as much memory as the results.
         parts = [
@@ -85,15 +85,15 @@ class ChoiceModel(ABC):
         """Better parameters."""
 
     def _posterior(self, block: Block, parameters: Parameters, layout: Layout) -> tuple[Array, float, Array]:
-        total = self._zeros(block)
-        kernels().sweep_logs(layout, self.logs(parameters, layout), total)
+        total = self._room(block)
         log_classes = parameters["log_classes"].astype(total.dtype)
-        objective, classes = kernels().softmax(total, log_classes, self._gold(block), layout.answered)
+        logs = self.logs(parameters, layout)
+        objective, classes = kernels().sweep_posterior(layout, logs, log_classes, self._gold(block), total)
         return total, objective, classes
 
     def _votes(self, block: Block, layout: Layout) -> tuple[Array, float, Array]:
         """The shares of the votes: where EM starts when nothing is known."""
-        total = self._zeros(block)
+        total = self._room(block)
         symbols = np.arange(layout.n_cells) if layout.cells is None else layout.cells
         kernels().sweep_logs(layout, self._identity()[symbols % self.emission.n_symbols], total)
         posterior = on_simplex(total)
@@ -105,8 +105,8 @@ class ChoiceModel(ABC):
     def _identity(self) -> Array:
         return np.eye(self.emission.n_symbols, self.emission.n_options, dtype=self.precision)
 
-    def _zeros(self, block: Block) -> Array:
-        return np.zeros((block.n_questions, self.emission.n_options), dtype=self.precision)
+    def _room(self, block: Block) -> Array:
+        return np.empty((block.n_questions, self.emission.n_options), dtype=self.precision)
 
     def _gold(self, block: Block) -> Array:
         return _NO_GOLD if block.gold is None else block.gold

@@ -18,7 +18,7 @@ from crowdveil.inference.emission import TINY, Emission, emission_of
 from crowdveil.inference.finishing import wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
 from crowdveil.inference.floors import told_choices
-from crowdveil.inference.layout import Layout
+from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Context, Parameters, Statistics
 from crowdveil.inference.votes import class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
@@ -69,22 +69,26 @@ class DawidSkeneModel(ChoiceModel):
         if not parameters:
             return float("nan")
         logs = parameters["log_confusion"]
-        penalty = float((logs.sum(axis=0, dtype=np.float64) * self.prior).sum())
+        sums = kernels().column_sums(logs.reshape(len(logs), -1))
+        penalty = float((sums * self.prior.ravel()).sum())
         if self.history is not None:
             penalty += float((logs * self.history).sum(dtype=np.float64))
         penalty += self.class_prior * float(parameters["log_classes"].sum())
         return float(statistics["log_likelihood"]) + penalty
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        counts = statistics["counts"].astype(np.float64)
+        counts, classes = statistics["counts"], statistics["classes"] + self.class_prior
         if not self.prior.any():
             # Without a prior a symbol that a worker never used stays impossible for that worker.
-            seen = counts.sum(axis=2, keepdims=True) > 0
-            counts = np.where(seen, np.maximum(counts, _LEAST), 0.0)
-        counts += self.prior
+            counts = np.where(counts.sum(axis=2, keepdims=True) > 0, np.maximum(counts, _LEAST), 0.0)
         if self.history is not None:
-            counts += self.history
-        return self._parameters(counts, statistics["classes"] + self.class_prior)
+            counts = counts + self.history
+        if self.emission.with_empty:
+            return self._parameters(counts.astype(np.float64) + self.prior, classes)
+        logs = np.empty(counts.shape, dtype=self.precision)
+        seen = np.empty((len(counts), counts.shape[2]))
+        kernels().log_shares(counts, self.prior, logs, seen)
+        return {"log_confusion": logs, "log_classes": _log_classes(classes), "seen": seen}
 
     def project(self, parameters: Parameters) -> Parameters:
         logs = parameters["log_confusion"].astype(np.float64)
@@ -112,12 +116,17 @@ class DawidSkeneModel(ChoiceModel):
         confusion = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
         if self.emission.with_empty:
             confusion = _same_participation(confusion, counts)
-        share = np.maximum(classes / max(classes.sum(), TINY), _LEAST)
         return {
             "log_confusion": np.log(np.maximum(confusion, TINY)).astype(self.precision),
-            "log_classes": np.log(share / share.sum()),
+            "log_classes": _log_classes(classes),
             "seen": total[:, 0],
         }
+
+
+def _log_classes(counts: Array) -> Array:
+    share = np.maximum(counts / max(counts.sum(), TINY), _LEAST)
+    logs: Array = np.log(share / share.sum())
+    return logs
 
 
 def _same_participation(confusion: Array, counts: Array) -> Array:

@@ -1,7 +1,8 @@
 """The hot loops, compiled; each has its plain twin in `plain.py`, which is its oracle and takes over without Numba.
 
-Rows are laid out by blocks of *cells* (a cell is one worker giving one symbol), and by question within such a block:
-while a block is swept its table of cells stays in the processor's cache and everything else is read in rising order.
+Rows are laid out in tiles, some questions met by some *cells* (a cell is one worker giving one symbol). Summing by
+question, a strip of tiles with the same questions keeps their sums in the processor's cache while the cells pass by;
+summing by cell it is the other way round.
 Kernels release the interpreter lock, so that threads sweep different blocks of questions at once.
 """
 
@@ -15,10 +16,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from crowdveil.inference.lanes import add_row
+from crowdveil.inference.share_kernels import column_sums as column_sums
+from crowdveil.inference.share_kernels import log_shares as log_shares
+from crowdveil.inference.share_kernels import softmax as softmax
+from crowdveil.inference.share_kernels import unrolled
+
 Array = NDArray[Any]
-UNROLLED = 12
-"""Up to so many options a kernel is compiled for that number; beyond it, one kernel serves all."""
-PIECE = 8192
+_MIXED, _APART = 4096, 64
 
 
 @njit(nogil=True, cache=True)
@@ -31,65 +36,96 @@ def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) 
             starts[code] += 1
 
 
-@njit(nogil=True, cache=True)
-def lay_out(cell: Array, question: Array, per_block: int, starts: Array, row: Array, place: Array) -> None:
-    """Distribute rows (sorted by question) over blocks of `per_block` cells, keeping the order of questions."""
-    for index in range(len(cell)):
-        block = cell[index] // per_block
-        slot = starts[block]
-        starts[block] = slot + 1
-        row[slot] = cell[index] - block * per_block
-        place[slot] = question[index]
+def lay_out(cell: Array, question: Array, layout: Any) -> None:
+    """Distribute rows (sorted by question) over the tiles."""
+    slots = layout.starts[:-1].copy()
+    _lay_out(
+        cell, question, layout.n_across, layout.cell_bits, layout.question_bits, slots, layout.cell, layout.question
+    )
 
 
 def sweep_logs(layout: Any, table: Array, total: Array) -> None:
-    """total[question] += table[cell] over all rows."""
-    _logs(_unrolled(table))(layout.row, layout.question, layout.ends, layout.per_block, table, total)
+    """total[question] = the sum of table[cell] over the question's rows."""
+    for first in range(0, layout.n_down, layout.strip):
+        _strip_logs(layout, first, table, total)
 
 
-def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
-    """counts[cell] += posterior[question] over all rows."""
-    _counts(_unrolled(counts))(layout.row, layout.question, layout.ends, layout.per_block, posterior, counts)
-
-
-def softmax(total: Array, log_classes: Array, gold: Array, answered: Array) -> tuple[float, Array]:
-    """Turn log-likelihoods into posteriors in place; the log-likelihood of all, and how much each class got.
-
-    Between two compiled loops stands NumPy's exponential, which works on many numbers at once; pieces are small
-    enough to stay in the cache from one loop to the next.
-    """
-    classes = np.zeros(total.shape[1])
-    shift, normalise = _shift(_unrolled(total)), _normalise(_unrolled(total))
-    objective = 0.0
-    for first in range(0, len(total), PIECE):
-        part = slice(first, first + PIECE)
-        piece, best = total[part], np.empty(len(total[part]), dtype=total.dtype)
-        shift(piece, log_classes, gold[part], best)
-        np.exp(piece, out=piece)
-        mass = np.empty_like(best)
-        normalise(piece, answered[part], classes, mass)
-        objective += float((best[answered[part]] + np.log(mass[answered[part]])).sum(dtype=np.float64))
+def sweep_posterior(layout: Any, table: Array, log_classes: Array, gold: Array, total: Array) -> tuple[float, Array]:
+    """The posteriors from the logarithms of the cells, strip by strip; what `softmax` returns, summed."""
+    objective, classes = 0.0, np.zeros(total.shape[1])
+    for first in range(0, layout.n_down, layout.strip):
+        part = slice(first << layout.question_bits, first + layout.strip << layout.question_bits)
+        _strip_logs(layout, first, table, total)
+        more, counted = softmax(total[part], log_classes, gold[part], layout.answered[part])
+        objective, classes = objective + more, classes + counted
     return objective, classes
 
 
-def _unrolled(table: Array) -> int:
-    return table.shape[1] if table.shape[1] <= UNROLLED else 0
+def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
+    """counts[cell] = the sum of posterior[question] over the cell's rows."""
+    _counts(unrolled(counts))(*_tiles(layout), layout.n_down, layout.strip, posterior, counts)
+
+
+def _strip_logs(layout: Any, first: int, table: Array, total: Array) -> None:
+    last = min(first + layout.strip, layout.n_down)
+    _logs(unrolled(table))(*_tiles(layout), first, last, table, total)
+
+
+def _tiles(layout: Any) -> tuple[Any, ...]:
+    return layout.cell, layout.question, layout.starts, layout.n_across, layout.cell_bits, layout.question_bits
+
+
+@njit(nogil=True, cache=True)
+def _lay_out(
+    cell: Array,
+    question: Array,
+    across: int,
+    cell_bits: int,
+    question_bits: int,
+    slots: Array,
+    row: Array,
+    place: Array,
+) -> None:
+    # A few thousand rows at a time, not one after the other but far ones first: rows of one question that follow each
+    # other would each wait for the sum that the one before has just written.
+    for first in range(0, len(cell), _MIXED):
+        last = min(first + _MIXED, len(cell))
+        for offset in range(_APART):
+            for index in range(first + offset, last, _APART):
+                tile = (question[index] >> question_bits) * across + (cell[index] >> cell_bits)
+                slot = slots[tile]
+                slots[tile] = slot + 1
+                row[slot] = cell[index] & ((1 << cell_bits) - 1)
+                place[slot] = question[index] & ((1 << question_bits) - 1)
 
 
 @cache
 def _logs(n_options: int) -> Callable[..., None]:
     @njit(nogil=True, cache=True, boundscheck=False)
-    def logs(row: Array, question: Array, ends: Array, per_block: int, table: Array, total: Array) -> None:
-        width = n_options if n_options > 0 else table.shape[1]
-        first = 0
-        for block in range(len(ends)):
-            part = table[block * per_block : (block + 1) * per_block]
-            for index in range(first, ends[block]):
-                cell = row[index]
-                code = question[index]
-                for option in range(width):
-                    total[code, option] += part[cell, option]
-            first = ends[block]
+    def logs(
+        row: Array,
+        place: Array,
+        starts: Array,
+        across: int,
+        cell_bits: int,
+        question_bits: int,
+        first: int,
+        last: int,
+        table: Array,
+        total: Array,
+    ) -> None:
+        total[first << question_bits : last << question_bits] = 0
+        for strip in range(across):
+            cells = strip << cell_bits
+            for part in range(first, last):
+                questions = part << question_bits
+                low, high = starts[part * across + strip], starts[part * across + strip + 1]
+                for index in range(low, high):
+                    if n_options > 0:
+                        add_row(total, questions + place[index], table, cells + row[index], n_options)
+                    else:
+                        for option in range(table.shape[1]):
+                            total[questions + place[index], option] += table[cells + row[index], option]
 
     return logs  # type: ignore[no-any-return]
 
@@ -97,59 +133,31 @@ def _logs(n_options: int) -> Callable[..., None]:
 @cache
 def _counts(n_options: int) -> Callable[..., None]:
     @njit(nogil=True, cache=True, boundscheck=False)
-    def counts(row: Array, question: Array, ends: Array, per_block: int, posterior: Array, counts: Array) -> None:
-        width = n_options if n_options > 0 else counts.shape[1]
-        first = 0
-        for block in range(len(ends)):
-            part = counts[block * per_block : (block + 1) * per_block]
-            for index in range(first, ends[block]):
-                cell = row[index]
-                code = question[index]
-                for option in range(width):
-                    part[cell, option] += posterior[code, option]
-            first = ends[block]
+    def counts(
+        row: Array,
+        place: Array,
+        starts: Array,
+        across: int,
+        cell_bits: int,
+        question_bits: int,
+        down: int,
+        each: int,
+        posterior: Array,
+        counts: Array,
+    ) -> None:
+        for first in range(0, across, each):
+            last = min(first + each, across)
+            counts[first << cell_bits : last << cell_bits] = 0
+            for part in range(down):
+                questions = part << question_bits
+                for strip in range(first, last):
+                    cells = strip << cell_bits
+                    low, high = starts[part * across + strip], starts[part * across + strip + 1]
+                    for index in range(low, high):
+                        if n_options > 0:
+                            add_row(counts, cells + row[index], posterior, questions + place[index], n_options)
+                        else:
+                            for option in range(counts.shape[1]):
+                                counts[cells + row[index], option] += posterior[questions + place[index], option]
 
     return counts  # type: ignore[no-any-return]
-
-
-@cache
-def _shift(n_options: int) -> Callable[..., None]:
-    @njit(nogil=True, cache=True, boundscheck=False)
-    def shift(total: Array, log_classes: Array, gold: Array, best: Array) -> None:
-        """Take the largest off each row; where the truth is known, the others become impossible."""
-        width = n_options if n_options > 0 else total.shape[1]
-        for code in range(len(total)):
-            known = gold[code] if len(gold) else -1
-            top = total[code, 0] + log_classes[0]
-            for option in range(width):
-                total[code, option] += log_classes[option]
-                top = max(top, total[code, option])
-            if known >= 0:
-                top = total[code, known]
-                for option in range(width):
-                    total[code, option] = -np.inf
-                total[code, known] = top
-            for option in range(width):
-                total[code, option] -= top
-            best[code] = top
-
-    return shift  # type: ignore[no-any-return]
-
-
-@cache
-def _normalise(n_options: int) -> Callable[..., None]:
-    @njit(nogil=True, cache=True, boundscheck=False)
-    def normalise(total: Array, answered: Array, classes: Array, masses: Array) -> None:
-        width = n_options if n_options > 0 else total.shape[1]
-        for code in range(len(total)):
-            mass = total[code, 0]
-            for option in range(1, width):
-                mass += total[code, option]
-            masses[code] = mass
-            share = 1 / mass
-            counted = 1.0 if answered[code] else 0.0
-            for option in range(width):
-                total[code, option] *= share
-                classes[option] += total[code, option] * counted
-
-    return normalise  # type: ignore[no-any-return]

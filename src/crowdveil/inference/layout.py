@@ -1,4 +1,4 @@
-"""The layout of a block for the kernels: rows by blocks of cells, a cell being one worker giving one symbol."""
+"""The layout of a block for the kernels: tiles of some questions and some cells, a cell being one worker's symbol."""
 
 from __future__ import annotations
 
@@ -14,34 +14,70 @@ from numpy.typing import NDArray
 from crowdveil.inference.counting import counted, pieces
 from crowdveil.inference.model import Block
 
-CACHE_BYTES = 256 * 1024
-"""A block's table should stay in the second-level cache beside what streams through it."""
-MAX_ROWS = 2**16
+TILE_BYTES = 1 << 18
+"""So much of each table a tile touches: it passes through the second-level cache."""
+STRIP = 2
+"""Tiles in a strip: what they sum stays in that cache."""
+LEAST_ROWS = 512
+"""A tile with fewer rows than this costs more to enter than it saves."""
+_MOST_BITS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Rows as (cell within its block, question), 6 bytes each; `ends` closes each block of `per_block` cells.
+    """Rows as (cell within its tile, question within its tile), 4 bytes each.
 
+    A tile holds 2^question_bits questions and 2^cell_bits cells. Tiles stand in the order of their questions, those
+    of the same questions in the order of their cells; tile i has the rows from starts[i] to starts[i + 1].
     `cells` names the cells that occur (worker × n_symbols + symbol); None when all of them have a place.
     """
 
-    row: NDArray[np.uint16]
-    question: NDArray[np.int32]
-    ends: NDArray[np.int64]
-    per_block: int
+    cell: NDArray[np.uint16]
+    question: NDArray[np.uint16]
+    starts: NDArray[np.int64]
+    question_bits: int
+    cell_bits: int
     n_cells: int
     cells: NDArray[np.int64] | None
     answered: NDArray[np.bool_]
+    strip: int = STRIP
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def n_across(self) -> int:
+        """How many tiles it takes to hold all cells."""
+        return parts(self.n_cells, self.cell_bits)
+
+    @property
+    def n_down(self) -> int:
+        """How many tiles it takes to hold all questions."""
+        return parts(len(self.answered), self.question_bits)
+
+
+def parts(n: int, bits: int) -> int:
+    """How many parts of 2^bits hold `n`; at least one."""
+    return max(1, (n + (1 << bits) - 1) >> bits)
 
 
 @cache
 def kernels() -> ModuleType:
     """The compiled loops, or the plain ones where Numba is missing; loaded when first used."""
+    return _compiled("kernels", "plain")
+
+
+@cache
+def row_kernels() -> ModuleType:
+    """The same for the loops over rows that need no layout."""
+    return _compiled("row_kernels", "row_plain")
+
+
+def _compiled(compiled: str, plain: str) -> ModuleType:
     try:
-        return import_module("crowdveil.inference.kernels")
+        return import_module(f"crowdveil.inference.{compiled}")
     except ImportError:
-        return import_module("crowdveil.inference.plain")
+        return import_module(f"crowdveil.inference.{plain}")
 
 
 def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int, n_options: int) -> Layout:
@@ -51,23 +87,37 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     if n_cells > 4 * len(block) + 4096:
         cells, cell = np.unique(cell, return_inverse=True)
         n_cells = len(cells)
-    per_block = _per_block(n_cells, n_options, len(block), block.n_questions)
-    counts = _block_sizes(cell, per_block, max(1, -(-n_cells // per_block)))
-    row, place = np.empty(len(cell), np.uint16), np.empty(len(cell), np.int32)
-    kernels().lay_out(cell, block.question, per_block, np.cumsum(counts) - counts, row, place)
-    answered = counted(block.question, block.n_questions) > 0
-    return Layout(row, place, np.cumsum(counts), per_block, n_cells, cells, answered)
+    question_bits, cell_bits = _bits(n_cells, block.n_questions, len(block), n_options)
+    sizes = _tile_sizes(cell, block, n_cells, question_bits, cell_bits)
+    made = Layout(
+        np.zeros(len(cell), np.uint16),
+        np.zeros(len(cell), np.uint16),
+        np.concatenate(([0], np.cumsum(sizes))),
+        question_bits,
+        cell_bits,
+        n_cells,
+        cells,
+        counted(block.question, block.n_questions) > 0,
+    )
+    kernels().lay_out(cell, block.question, made)
+    return made
 
 
-def _per_block(n_cells: int, n_options: int, n_rows: int, n_questions: int) -> int:
-    """Small enough for the cache, yet so few blocks that each still meets about every second question."""
-    for_cache = CACHE_BYTES // (4 * n_options)
-    for_rows = n_cells * n_questions // (2 * n_rows) if n_rows else n_cells
-    return int(np.clip(max(for_cache, for_rows), 1, MAX_ROWS))
+def _bits(n_cells: int, n_questions: int, n_rows: int, n_options: int) -> tuple[int, int]:
+    """As many questions and cells as the cache holds; more where tiles would be too many for their rows."""
+    fitting = min(_MOST_BITS, max(0, (TILE_BYTES // (4 * n_options)).bit_length() - 1))
+    bits = fitting
+    while bits < _MOST_BITS and parts(n_questions, bits) * parts(n_cells, bits) * LEAST_ROWS > n_rows:
+        bits += 1
+    return bits, bits
 
 
-def _block_sizes(cell: NDArray[Any], per_block: int, n_blocks: int) -> NDArray[np.int64]:
-    sizes = np.zeros(n_blocks, dtype=np.int64)
+def _tile_sizes(
+    cell: NDArray[Any], block: Block, n_cells: int, question_bits: int, cell_bits: int
+) -> NDArray[np.int64]:
+    across = parts(n_cells, cell_bits)
+    sizes = np.zeros(parts(block.n_questions, question_bits) * across, dtype=np.int64)
     for piece in pieces(len(cell)):
-        sizes += np.bincount(cell[piece] // per_block, minlength=n_blocks)
+        tile = (block.question[piece] >> question_bits) * across + (cell[piece] >> cell_bits)
+        sizes += np.bincount(tile, minlength=len(sizes))
     return sizes

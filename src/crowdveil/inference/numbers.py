@@ -35,6 +35,11 @@ class Numbers:
     share: NDArray[np.float64]
 
 
+def columns_of(rows: Numbers) -> tuple[Array, Array, Array, Array]:
+    """The columns in the order in which the loops take them."""
+    return rows.question, rows.worker, rows.value, rows.share
+
+
 def numbers_of(rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: Domain, *, as_answers: bool) -> Numbers:
     """Unbiased numbers; with `as_answers`, reports are read as if they were answers and empty ones left out."""
     value = np.zeros(len(rows)) if rows.number is None else rows.number.copy()

@@ -16,25 +16,32 @@ def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) 
     rows[:] = chosen[np.argsort(question[chosen], kind="stable")]
 
 
-def lay_out(cell: Array, question: Array, per_block: int, starts: Array, row: Array, place: Array) -> None:
-    """Distribute rows over blocks of `per_block` cells, keeping the order of questions."""
-    order = np.argsort(cell // per_block, kind="stable")
-    row[:] = cell[order] % per_block
-    place[:] = question[order]
+def lay_out(cell: Array, question: Array, layout: Any) -> None:
+    """Distribute rows over the tiles."""
+    tile = (question >> layout.question_bits).astype(np.int64) * layout.n_across + (cell >> layout.cell_bits)
+    order = np.argsort(tile, kind="stable")
+    layout.cell[: len(order)] = cell[order] & ((1 << layout.cell_bits) - 1)
+    layout.question[: len(order)] = question[order] & ((1 << layout.question_bits) - 1)
 
 
 def sweep_logs(layout: Any, table: Array, total: Array) -> None:
-    """total[question] += table[cell] over all rows."""
-    cell = _cells(layout)
+    """total[question] = the sum of table[cell] over the question's rows."""
+    cell, question = _rows(layout)
     for option in range(table.shape[1]):
-        total[:, option] += np.bincount(layout.question, table[cell, option], minlength=len(total))
+        total[:, option] = np.bincount(question, table[cell, option], minlength=len(total))
+
+
+def sweep_posterior(layout: Any, table: Array, log_classes: Array, gold: Array, total: Array) -> tuple[float, Array]:
+    """The posteriors from the logarithms of the cells; what `softmax` returns."""
+    sweep_logs(layout, table, total)
+    return softmax(total, log_classes, gold, layout.answered)
 
 
 def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
-    """counts[cell] += posterior[question] over all rows."""
-    cell = _cells(layout)
+    """counts[cell] = the sum of posterior[question] over the cell's rows."""
+    cell, question = _rows(layout)
     for option in range(counts.shape[1]):
-        counts[:, option] += np.bincount(cell, posterior[layout.question, option], minlength=len(counts))
+        counts[:, option] = np.bincount(cell, posterior[question, option], minlength=len(counts))
 
 
 def softmax(total: Array, log_classes: Array, gold: Array, answered: Array) -> tuple[float, Array]:
@@ -52,7 +59,27 @@ def softmax(total: Array, log_classes: Array, gold: Array, answered: Array) -> t
     return float(objective), total[answered].sum(axis=0, dtype=np.float64)
 
 
-def _cells(layout: Any) -> Array:
-    block = np.repeat(np.arange(len(layout.ends)), np.diff(layout.ends, prepend=0))
-    cells: Array = layout.row + block * layout.per_block
-    return cells
+def log_shares(counts: Array, prior: Array, logs: Array, seen: Array) -> None:
+    """Logarithms of each worker's shares of answers at each truth, and how many answers they are shares of."""
+    known = counts.astype(np.float64) + prior
+    total = known.sum(axis=1, keepdims=True)
+    shares = np.divide(known, total, out=np.full_like(known, 1.0 / counts.shape[1]), where=total > 0)
+    logs[:] = np.log(np.maximum(shares, np.finfo(logs.dtype).tiny))
+    seen[:] = total[:, 0]
+
+
+def column_sums(table: Array) -> Array:
+    """The sum of each column in double precision."""
+    sums: Array = table.sum(axis=0, dtype=np.float64)
+    return sums
+
+
+def _rows(layout: Any) -> tuple[Array, Array]:
+    """The cell and the question of every row."""
+    tile = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
+    below, across = np.divmod(tile, layout.n_across)
+    n_rows = len(tile)
+    return (
+        layout.cell[:n_rows] + (across << layout.cell_bits),
+        layout.question[:n_rows] + (below << layout.question_bits),
+    )

@@ -21,8 +21,19 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
 from crowdveil.inference.floors import told_numbers
+from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
-from crowdveil.inference.numbers import Numbers, bounds_of, centre, numbers_of, pooled, shrunk, sums, with_interval
+from crowdveil.inference.numbers import (
+    Numbers,
+    bounds_of,
+    centre,
+    columns_of,
+    numbers_of,
+    pooled,
+    shrunk,
+    sums,
+    with_interval,
+)
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -59,23 +70,14 @@ class WeightedMeanModel:
         return numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
 
     def e_step(self, block: Block, parameters: Parameters, state: Numbers) -> tuple[Statistics, Numbers]:
-        value, pull = self._means(block, parameters, state)
-        residual = state.value - state.share * value[state.question]
-        n_workers = self.context.n_workers
-        return {
-            "squares": sums(state.worker, residual**2, n_workers),
-            "freedom": sums(state.worker, 1 - pull, n_workers),
-            "count": sums(state.worker, None, n_workers),
-        }, state
+        value, mass = self._means(block, parameters, state)
+        squares, freedom, count = row_kernels().residual_sums(*columns_of(state), parameters["weight"], value, mass)
+        return {"squares": squares, "freedom": freedom, "count": count}, state
 
     def _means(self, block: Block, parameters: Parameters, rows: Numbers) -> tuple[Array, Array]:
-        """The weighted means, and the pull of each row on its own mean."""
-        weight = parameters["weight"][rows.worker]
-        total = sums(rows.question, weight * rows.value, block.n_questions)
-        mass = sums(rows.question, weight * rows.share, block.n_questions)
-        shares, masses = weight * rows.share, mass[rows.question]
-        pull = np.divide(shares, masses, out=np.ones_like(shares), where=masses > 1e-12)
-        return centre(total, mass, self.context.domain), np.clip(pull, 0.0, 1.0)
+        """The weighted means, and how much weight each rests on."""
+        total, mass = row_kernels().weighted_sums(*columns_of(rows), parameters["weight"], block.n_questions)
+        return centre(total, mass, self.context.domain), mass
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         floor = float(parameters["floor"])
@@ -103,10 +105,9 @@ class WeightedMeanModel:
         }
 
     def finish(self, block: Block, parameters: Parameters, state: Numbers) -> Columns:
-        value, _ = self._means(block, parameters, state)
+        value, mass = self._means(block, parameters, state)
         weight = parameters["weight"][state.worker]
         count = sums(state.question, None, block.n_questions)
-        mass = sums(state.question, weight * state.share, block.n_questions)
         noise = sums(state.question, weight**2 * parameters["variance"][state.worker], block.n_questions)
         variance = noise / np.maximum(mass, 1e-9) ** 2
         return with_interval(value, variance, count - 1, count > 0, self.context.domain)

@@ -17,6 +17,7 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model, worker_worth
 from crowdveil.inference.floors import told_choices
+from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
 from crowdveil.inference.votes import channel_worth, effective_counts, table_channels
 from crowdveil.reports import Reports
@@ -81,13 +82,11 @@ class WeightedVoteModel:
 
     def e_step(self, block: Block, parameters: Parameters, state: Ballots) -> tuple[Statistics, Ballots]:
         value, _ = chosen(self._tally(block, parameters, state), state.answered)
-        n_workers = self.context.n_workers
-        agreed = state.votes[np.arange(len(state.question)), value[state.question]]
-        given = state.votes.sum(axis=1)
+        # Counted in unprotected answers, so that noise does not pass for evidence.
+        agreed, given = row_kernels().agreements(*self._ballots(state), value, self.context.n_workers)
         statistics = {
-            # Counted in unprotected answers, so that noise does not pass for evidence.
-            "agreed": np.bincount(state.worker, agreed * state.worth, minlength=n_workers).astype(np.float64),
-            "given": np.bincount(state.worker, given * state.worth, minlength=n_workers).astype(np.float64),
+            "agreed": agreed,
+            "given": given,
             "changed": np.array(float((value != state.value).sum())),
             "questions": np.array(float(state.answered.sum())),
         }
@@ -95,12 +94,11 @@ class WeightedVoteModel:
 
     def _tally(self, block: Block, parameters: Parameters, state: Ballots) -> Array:
         # A report counts by its worker and by what its channel leaves of it, so that mixed channels mix well.
-        weight = parameters["weight"][state.worker] * state.worth
-        columns = [
-            np.bincount(state.question, weight * state.votes[:, option], minlength=block.n_questions)
-            for option in range(state.votes.shape[1])
-        ]
-        return np.stack(columns, axis=1).astype(np.float64)
+        sums: Array = row_kernels().tally(*self._ballots(state), parameters["weight"], block.n_questions)
+        return sums
+
+    def _ballots(self, state: Ballots) -> tuple[Array, Array, Array, Array]:
+        return state.question, state.worker, state.votes, state.worth
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         return float(statistics["changed"] / max(float(statistics["questions"]), 1.0))

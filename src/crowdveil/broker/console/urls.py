@@ -11,7 +11,6 @@ urlpatterns = [
     path("assets/<str:name>", assets.asset),
     path("sign-in", entering.sign_in_page),
     path("sign-out", entering.sign_out),
-    path("language", entering.choose_language),
     path("enrol", entering.enrol_page),
     path("enter/<str:link>", entering.enter),
     path("plan", planning.panel),
