@@ -6,7 +6,8 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+# Without --no-compile pip would compile every module of every package, of which few are ever imported.
+PIP = $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 # Compiled kernels are kept between runs and shared by the test processes.
@@ -14,7 +15,8 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check format accuracy bench docs mutants test-spark35 lock clean python
+.PHONY: help run test check check-style check-types check-layers check-device format accuracy bench docs mutants \
+	test-spark35 lock clean packages python
 
 help:  ## list these verbs
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,14 +25,22 @@ run: $(VENV)/.run  ## start crowdveil in the foreground (ARGS="--port 9000" to c
 	@if $(BIN)/crowdveil serve --help >/dev/null 2>&1; then exec $(BIN)/crowdveil serve --demo $(ARGS); \
 	else exec $(BIN)/crowdveil demo $(ARGS); fi
 
-test: $(VENV)/.dev node_modules/.stamp  ## install what the tests need and run them all (ARGS for pytest)
-	@tools/system-packages postgresql chromium default-jre-headless nodejs npm
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+# A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts the slow first.
+test: $(VENV)/.dev node_modules/.stamp packages  ## install what the tests need and run them all (ARGS for pytest)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: $(VENV)/.dev node_modules/.stamp  ## ruff, mypy, import layers, types of the device code
+check: check-types check-style check-layers check-device  ## ruff, mypy, import layers, types of the device code
+
+check-style: $(VENV)/.dev
 	$(BIN)/ruff check .
+
+check-types: $(VENV)/.dev
 	$(BIN)/mypy
+
+check-layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
+
+check-device: node_modules/.stamp
 	node_modules/.bin/tsc --project tsconfig.json
 
 format: $(VENV)/.dev  ## lay out the code you changed the way ruff does
@@ -63,6 +73,9 @@ lock: $(VENV)/.dev  ## resolve every lock anew (ARGS=--upgrade for newer version
 
 clean:  ## remove what these verbs created
 	rm -rf .venv .venv-bench .venv-spark35 node_modules site dist build .numba_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+packages:
+	@tools/system-packages postgresql chromium default-jre-headless nodejs npm
 
 python:
 	@tools/check-python $(PYTHON)

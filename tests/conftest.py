@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # HYPOTHESIS_PROFILE=explore looks for new counterexamples; a test run must not depend on luck.
@@ -21,3 +22,35 @@ for _folder in (_HERE, _HERE.parent / "src"):
 # Processes that tests start must find the package too.
 _paths = [str(_HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
+
+# The files that take longest, the longest first. With --dist loadfile each runs in one process: started last, one of
+# them would keep a single processor busy for minutes while the others wait.
+LONGEST_FIRST = (
+    "engines/test_spark.py",
+    "engines/test_spark_failures.py",
+    "broker/test_crash.py",
+    "broker/test_schema.py",
+    "papers/test_reproductions.py",
+    "browser/test_worker_app.py",
+    "browser/test_console.py",
+    "browser/test_access.py",
+    "laws/test_channels.py",
+    "laws/test_methods.py",
+    "statistical/test_plan_against_simulation.py",
+    "statistical/test_channel_methods.py",
+    "broker/test_races.py",
+    "broker/test_story.py",
+    "broker/test_commands.py",
+    "browser/test_real_broker.py",
+    "browser/test_newcomer.py",
+    "plan/test_planner.py",
+    "inference/test_kernels.py",
+    "broker/test_console.py",
+    "broker/test_budgets.py",
+    "audit/test_audit.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {_HERE / name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mutants import MUTANTS, ROOT, SOURCE, Mutant
+from mistakes import MUTANTS
+from mistakes.mutant import Mutant
+from mutants import ROOT, SOURCE
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -27,6 +27,7 @@ from crowdveil.accounting import (
     Spend,
     SqliteStorage,
     Storage,
+    cells_at_stake,
     nano_down,
     nano_up,
 )
@@ -160,6 +161,24 @@ def test_what_is_known_elsewhere_is_carried_over_once(storage: Storage) -> None:
     assert ledger.left("ada").epsilon == 0.5
 
 
+def test_a_reused_key_does_not_carry_over_less_than_is_known(storage: Storage) -> None:
+    ledger = Ledger(Budget(4, 0), storage)
+    ledger.carry_over("ada", epsilon=1, rho=0.1, key="mirror")
+    with pytest.raises(InputError, match="already used to carry over less"):
+        ledger.carry_over("ada", epsilon=3.5, rho=0.5, key="mirror")
+    assert ledger.carry_over("ada", epsilon=1, rho=0.1, key="mirror").number == 1
+
+
+@pytest.mark.parametrize("at_stake", [0, -5])
+def test_no_release_is_free_because_nothing_is_said_to_be_at_stake(storage: Storage, at_stake: int) -> None:
+    ledger = Ledger(Budget(4, 0), storage)
+    with pytest.raises(InputError, match="at least one report is at stake"):
+        ledger.charge("ada", answer(1), key="study", at_stake=at_stake)
+    with pytest.raises(InputError, match="bound on answers"):
+        cells_at_stake(40, at_most=at_stake)
+    assert ledger.loss("ada").epsilon == 0
+
+
 @given(st.floats(0, 1e6))
 def test_charges_round_up_and_caps_round_down(amount: float) -> None:
     assert nano_down(amount) / 10**9 <= amount * (1 + 1e-15)
@@ -238,9 +257,20 @@ def test_the_file_is_append_only_for_everyone(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with SqliteStorage(path) as opened:
         Ledger(Budget(1), opened).charge("ada", answer(1), key="study")
+        opened.keep("ada", "study", "drawn")
     connection = sqlite3.connect(path)
-    for tampering in ("DELETE FROM receipts", "UPDATE spent SET epsilon = 0", "UPDATE receipts SET rho = 0"):
-        with pytest.raises(sqlite3.IntegrityError, match="ledger"):
+    for tampering in (
+        "DELETE FROM receipts",
+        "DELETE FROM spent",
+        "DELETE FROM reports",
+        "UPDATE spent SET epsilon = 0",
+        "UPDATE receipts SET rho = 0",
+        "UPDATE reports SET report = 'again'",
+        "REPLACE INTO spent VALUES ('ada', 0, 0)",
+        "REPLACE INTO receipts VALUES ('ada', 1, 'study', 0, 0, '[]')",
+        "REPLACE INTO reports VALUES ('ada', 'study', 'again')",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match=r"ledger|drawn once"):
             connection.execute(tampering)
     connection.close()
 

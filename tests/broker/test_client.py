@@ -157,6 +157,19 @@ def test_a_log_with_a_line_missing_is_refused(signed: dict[str, Any], sqlite_ser
         worker.study(signed["definition"]["id"])
 
 
+def unchain(content: dict[str, Any]) -> None:
+    """Every line fits its own hash and its place, but none names the one before."""
+    for line in content["items"]:
+        line["previous"] = "1" * 64
+        line["entry"] = sha256_of({name: value for name, value in line.items() if name != "entry"})
+
+
+def test_a_log_that_is_not_a_chain_is_refused(signed: dict[str, Any], sqlite_server: Any, tmp_path: Path) -> None:
+    broker = Broker(sqlite_server.address, transport=Rewriting("/log", unchain))
+    with Worker(broker, tmp_path) as worker, pytest.raises(StudyError, match="not a chain"):
+        worker.study(signed["definition"]["id"])
+
+
 def test_a_log_line_made_for_one_worker_is_refused(signed: dict[str, Any], sqlite_server: Any, tmp_path: Path) -> None:
     """The line fits its own hash, but it is not in the log."""
 

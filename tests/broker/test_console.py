@@ -55,13 +55,15 @@ class Console:
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.http.get(path, headers=headers)
 
-    def post(self, path: str, fields: dict[str, str] | None = None, *, forged: bool = False) -> httpx.Response:
+    def post(
+        self, path: str, fields: dict[str, str] | None = None, *, forged: bool = False, german: bool = False
+    ) -> httpx.Response:
         sent = dict(fields or {})
         if not forged:
             found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get("/console/sign-in").text)
             assert found
             sent["csrfmiddlewaretoken"] = found[1]
-        return self.http.post(path, data=sent)
+        return self.http.post(path, data=sent, headers={"Accept-Language": "de"} if german else {})
 
 
 class Fields(HTMLParser):
@@ -262,22 +264,22 @@ def test_the_front_door_leads_workers_to_the_app(consoles: dict[str, Console]) -
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"title": ""}, "title"),
-        ({"quota": "many"}, "quota"),
+        ({"title": ""}, "Title: must not be empty"),
+        ({"quota": "many"}, "Places: must be a number"),
         ({"budget": "1e9"}, "the budget must be an amount such as 300.00; got &#x27;1e9&#x27;"),
         ({"budget": "٣٠٠"}, "the budget must be an amount"),
-        ({"n_questions": "x"}, "questions"),
-        ({"q0-options": "only one"}, "options"),
-        ({"q0-id": "Bad Id"}, "questions 1 id"),
-        ({"q0-type": "scale", "q0-low": "5", "q0-high": "1"}, "questions 1"),
+        ({"n_questions": "x"}, "Questions: needs at least 1"),
+        ({"q0-options": "only one"}, "Question 1, Options, one per line: needs at least 2"),
+        ({"q0-id": "Bad Id"}, "Question 1, Short name: is spelled"),
+        ({"q0-type": "scale", "q0-low": "5", "q0-high": "1"}, "Question 1: a scale must rise"),
         ({"q0-show_if": "later", "q0-any_of": "yes"}, "does not stand before it"),
         ({"q0-gold": "maybe"}, "maybe"),
-        ({"level-medium-epsilon": "-1"}, "epsilon"),
+        ({"level-medium-epsilon": "-1"}, "ε of one report: is spelled"),
         ({"level-medium-epsilon": "99"}, "epsilon must be above 0 and at most 20; got 99"),
         ({"level-medium-parameters": "{"}, "JSON object"),
-        ({"level-medium": ""}, "levels"),
+        ({"level-medium": ""}, "Privacy levels and pay: needs at least 1"),
         ({"policy": "greedy"}, "mark the study linkable"),
-        ({"policy": "nepotism"}, "selection policy"),
+        ({"policy": "nepotism"}, "Who may answer, policy"),
         ({"minimum_n": "101"}, "minimum_n must not be above the quota"),
         ({"level-none": "on", "level-none-pay_cents": "1", "protects_participation": "on"}, "protects nothing"),
     ],
@@ -288,7 +290,7 @@ def test_a_form_that_makes_no_sense_is_refused_in_a_sentence(
     before = n_studies(sqlite_server)
     reply = mine.post("/console/studies/new", form(**changes))
     assert reply.status_code == 422
-    notice = re.search(r'role="alert"><p lang="en">(.*?)</p>', reply.text, re.S)
+    notice = re.search(r'role="alert"><p>(.*?)</p>', reply.text, re.S)
     assert notice
     assert sentence in notice[1]
     assert "Traceback" not in reply.text
@@ -346,6 +348,8 @@ def test_the_plan_and_the_preview_work_with_and_without_scripts(mine: Console) -
     assert "must be a number such as 40" in wrong.text
     few = mine.post("/console/plan", form(quota="20", budget="1.00", **{"level-medium-epsilon": "0.1"}))
     assert "cannot tell: no better than a guess" in few.text
+    mixed = mine.post("/console/plan", several | {"goal": "truth"}).text
+    assert mixed.index("expected mix") < mixed.index("wrong in")
     dear = mine.post("/console/plan", form(goal="truth", **{"level-medium-epsilon": "5"}))
     assert "wrong in" in dear.text
     assert "usual budget: few can answer" in dear.text
@@ -375,7 +379,7 @@ def test_words_of_others_stay_words(sqlite_server: Server, mine: Console, tokens
     pages += [refused.text, mine.post("/console/preview", evil).text]
     for page in pages:
         assert "alert(" in page
-        assert not re.search(r"<script(?! src=\"/console/assets/)|<img", page)
+        assert not re.search(r"<script(?! src=\"/console/assets/)|<img(?! src=\"/console/assets/)", page)
         assert "{{ 7|add:1 }}" in page or "{{ 7" not in page
 
 
@@ -477,9 +481,54 @@ def test_german_is_spoken_to_germans(consoles: dict[str, Console], mine: Console
     assert '<html lang="de" dir="ltr">' in page.text
     assert "Anmelden" in page.text
     assert page.headers["Content-Language"] == "de"
-    study = mine.get(f"/console/studies/{studies['study']}", **{"Accept-Language": "de"}).text
-    assert "Studie schließen" in study
-    assert "offen" in study
+    for path in ("", "/results", "/edit"):
+        text = mine.get(f"/console/studies/{studies['study']}{path}", **{"Accept-Language": "de"}).text
+        assert '<html lang="de"' in text
+        # The other languages' own names are the only words that are not German.
+        assert re.findall(r'lang="(?!de")\w+"[^>]*>([^<]*)', text) == ["English"], path
+    refused = mine.post("/console/studies/new", form(title="", **{"q0-options": "ja\nja"}), german=True).text
+    assert "Titel: darf nicht leer sein" in refused
+
+
+def test_the_language_can_be_chosen(visit: Callable[..., Console], sqlite_server: Server) -> None:
+    somebody = visit(sqlite_server.address)
+    chosen = somebody.post("/console/language", {"language": "de", "next": "/console/sign-in"})
+    assert (chosen.status_code, chosen.headers["Location"]) == (302, "/console/sign-in")
+    assert "Anmelden" in somebody.get("/console/sign-in", **{"Accept-Language": "en"}).text
+    for elsewhere in ("https://example.org/", "//example.org/", "/console/\\example.org", ""):
+        reply = somebody.post("/console/language", {"language": "en", "next": elsewhere})
+        assert reply.headers["Location"] == "/console/", elsewhere
+    assert somebody.post("/console/language", {"language": "tlh"}).status_code == 404
+    assert "Sign in" in somebody.get("/console/sign-in", **{"Accept-Language": "de"}).text
+
+
+def test_results_are_asked_again_only_while_the_study_runs_and_sent_only_when_new(
+    sqlite_server: Server, mine: Console, tokens: dict[str, str], tmp_path: Path
+) -> None:
+    broker = sqlite_server.broker(tokens["requester"])
+    study = broker.call("POST", "/requester/studies", draft(minimum_n=2))["id"]
+    broker.call("POST", f"/requester/studies/{study}/open")
+    path = f"/console/studies/{study}/results"
+
+    def again() -> str:
+        found = re.search(rf'hx-get="{path}(\?seen=[\w-]+)"', mine.get(path).text)
+        return found[1] if found else ""
+
+    first = again()
+    assert mine.get(path + first).status_code == 204
+    for number in range(2):
+        with Worker(sqlite_server.broker(), tmp_path / str(number), epsilon_cap=100) as worker:
+            worker.sign_up()
+            worker.answer(study, {"ill": "yes"})
+    fresh = mine.get(path + first)
+    assert fresh.status_code == 200
+    assert "Results from 2 submissions." in fresh.text
+    assert again() != first
+    assert mine.get(path + again()).status_code == 204
+    running = again()
+    mine.post(f"/console/studies/{study}/close")
+    assert mine.get(path + running).status_code == 200
+    assert again() == ""
 
 
 def test_a_one_time_link_works_once(make_server: Any, visit: Callable[..., Console]) -> None:

@@ -24,7 +24,7 @@ def in_code() -> Iterator[Key]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 texts = [ast.literal_eval(each) for each in node.args if isinstance(each, ast.Constant)]
-                if node.func.id in ("_", "gettext") and texts:
+                if node.func.id in ("_", "gettext", "gettext_noop") and texts:
                     yield None, texts[0]
                 elif node.func.id == "pgettext":
                     yield texts[0], texts[1]
@@ -83,3 +83,74 @@ def test_the_compiled_catalogue_is_up_to_date() -> None:
     for (context, text), said in written().items():
         if text:
             assert (compiled.pgettext(context, text) if context else compiled.gettext(text)) == said, FIX
+
+
+# Where sentences are made that the console may show; those for workers' devices are translated by the app.
+SPEAKERS = (
+    "broker/console/*.py",
+    "broker/identity/*.py",
+    "broker/results/*.py",
+    "broker/studies/*.py",
+    "broker/vault.py",
+    "domain.py",
+    "mechanisms/tables.py",
+    "mechanisms/optimal_scale.py",
+    "mechanisms/piecewise.py",
+    "mechanisms/discrete_gaussian.py",
+    "plan/planner.py",
+)
+# Said to programs only, never on a page.
+NOT_SHOWN = {"the target error must be a positive number; got 7"}
+
+
+def said_by_the_library() -> Iterator[str]:
+    """Every sentence of an error or refusal in those files, its holes filled in with 7, and what to do about it."""
+    for pattern in SPEAKERS:
+        for path in HOME.parent.glob(pattern):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                    yield from _spelled(node)
+
+
+def _spelled(call: ast.Call) -> Iterator[str]:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name == "Refusal" and len(call.args) > 1:
+        yield from _filled(call.args[1])
+    elif name.endswith("Error"):
+        yield from _filled(call.args[0])
+        yield from (text for each in call.keywords if each.arg == "fix" for text in _filled(each.value))
+
+
+def _filled(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+
+
+def test_what_the_library_says_to_requesters_and_operators_can_be_translated(django_here: Path) -> None:
+    from crowdveil.broker.console.speech import recognised
+
+    sentences = set(said_by_the_library()) - NOT_SHOWN
+    assert len(sentences) > 70
+    unknown = sorted(sentence for sentence in sentences if not recognised(sentence))
+    assert unknown == [], f"add them to console/sentences.py; then {FIX}"
+
+
+def test_sentences_are_filled_in_and_unknown_ones_are_marked(django_here: Path) -> None:
+    from django.utils import translation
+
+    from crowdveil.broker.console.speech import spoken
+    from crowdveil.guarantee import Guarantee
+
+    promise = str(Guarantee("value", 1.5, 1.0))
+    with translation.override("de"):
+        assert (
+            spoken(promise)
+            == "ε ≤ 1,5 für den Wert einer beantworteten Frage; ob eine Frage beantwortet wurde, ist sichtbar"
+        )
+        told = spoken("auto chose channel-em: a scale, whose channels are known")
+        assert told == "gewählt wurde channel-em: eine Skala, deren Kanäle bekannt sind"
+        assert spoken("a <new> sentence") == '<span lang="en">a &lt;new&gt; sentence</span>'
+    with translation.override("en"):
+        assert spoken(promise) == promise

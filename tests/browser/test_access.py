@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import pytest
 from browser import journey
-from device.node import ROOT
+from device.node import DEVICE, ROOT
 from device.server import FixtureBroker
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -21,6 +23,21 @@ TARGETS = """() => [...document.querySelectorAll("a, button, input, select, text
   .filter((element) => getComputedStyle(element).display !== "inline")
   .map((element) => [element.outerHTML.slice(0, 80), element.getBoundingClientRect().height])
   .filter(([, height]) => height < 40)"""
+
+USABLE = """() => new Promise((resolve) => {
+  const look = () => {
+    if (document.querySelector(".card a.button")?.checkVisibility()) resolve(performance.now());
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+TOO_WIDE = """() => ["ltr", "rtl"].map((direction) => {
+  const root = document.documentElement, usual = root.dir;
+  root.dir = direction;
+  const excess = root.scrollWidth - root.clientWidth;
+  root.dir = usual;
+  return Math.max(excess, 0);
+})"""
 
 
 def pages(page: Page, address: str) -> Iterator[str]:
@@ -56,42 +73,64 @@ def pages(page: Page, address: str) -> Iterator[str]:
         yield name
 
 
-def violations(page: Page, rules: list[str]) -> list[Any]:
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("(rules) => axe.run({ runOnly: rules })", rules)
+def violations(page: Page) -> list[Any]:
+    if not page.evaluate("'axe' in globalThis"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("(rules) => axe.run({ runOnly: rules, resultTypes: ['violations'] })", RULES)
     return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
 
 
-def test_axe_finds_nothing_on_any_page(page: Page, broker: FixtureBroker, pictures: Path) -> None:
+def in_light_and_dark(page: Page, name: str) -> None:
+    """Every rule of axe holds in both; everything that can be touched is large enough."""
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert violations(page) == [], f"{name}, {scheme}"
+    assert page.evaluate(TARGETS) == [], name
+
+
+def on_the_smallest_phone(page: Page, name: str) -> None:
+    """Nothing is cut off at 320 pixels, whichever way one reads."""
+    usual = page.viewport_size
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert page.evaluate(TOO_WIDE) == [0, 0], name
+    page.set_viewport_size(usual)  # type: ignore[arg-type]
+
+
+def test_everybody_can_use_every_page(page: Page, broker: FixtureBroker, pictures: Path) -> None:
     for name in pages(page, broker.address):
-        assert violations(page, RULES) == [], name
-        assert page.evaluate(TARGETS) == [], name
+        in_light_and_dark(page, name)
+        on_the_smallest_phone(page, name)
         if not name.endswith(".html"):
-            page.screenshot(path=pictures / f"worker-{name}.png", full_page=True)
+            page.screenshot(
+                path=pictures / f"worker-{name}.png", full_page=True, style="nav { position: static !important }"
+            )
 
 
-def test_contrast_suffices_in_the_dark(device: Callable[..., BrowserContext], broker: FixtureBroker) -> None:
-    page = device(color_scheme="dark").new_page()
-    for name in pages(page, broker.address):
-        assert violations(page, ["color-contrast"]) == [], name
-
-
-@pytest.mark.parametrize(("locale", "direction"), [("en-US", "ltr"), ("de-DE", "rtl")])
-def test_nothing_is_cut_off_on_a_small_phone(
-    device: Callable[..., BrowserContext], broker: FixtureBroker, locale: str, direction: str
+def test_german_is_spoken_to_germans_unless_they_choose_otherwise(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
 ) -> None:
-    page = device(viewport={"width": 320, "height": 640}, locale=locale).new_page()
-    for name in pages(page, broker.address):
-        page.evaluate("(direction) => { document.documentElement.dir = direction; }", direction)
-        too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert too_wide <= 0, name
-
-
-def test_german_is_spoken_to_germans(device: Callable[..., BrowserContext], broker: FixtureBroker) -> None:
     page = device(locale="de-DE").new_page()
-    page.goto(f"{broker.address}/app/")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Deine Antworten bleiben auf diesem Gerät")
-    assert page.evaluate("document.documentElement.lang") == "de"
+    for name in pages(page, broker.address):
+        on_the_smallest_phone(page, name)
+        if not name.endswith(".html"):
+            assert page.evaluate("document.documentElement.lang") == "de", name
+            assert spoken_in_english(page) == [], name
+    page.goto(f"{broker.address}/app/#/me")
+    page.get_by_label("Sprache").select_option("English")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Me")
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Me")
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def spoken_in_english(page: Page) -> list[str]:
+    """Sentences of the English catalogue that are visible on the page."""
+    said = page.locator("body").inner_text()
+    english, german = (
+        json.loads((DEVICE / f"strings.{name}.json").read_text(encoding="utf-8")) for name in ("en", "de")
+    )
+    pieces = {key: max(re.split(r"\{\w+\}", sentence), key=len).strip() for key, sentence in english.items()}
+    return [piece for key, piece in pieces.items() if len(piece) > 12 and piece in said and piece not in german[key]]
 
 
 def test_the_keyboard_suffices(page: Page, broker: FixtureBroker) -> None:
@@ -133,11 +172,20 @@ def test_the_keyboard_suffices(page: Page, broker: FixtureBroker) -> None:
 def test_the_first_view_is_there_in_under_a_second(
     device: Callable[..., BrowserContext], broker: FixtureBroker
 ) -> None:
-    times: list[float] = []
-    while len(times) < 5 and min(times, default=1000) >= 1000:
-        page = device().new_page()
-        page.goto(f"{broker.address}/app/")
-        page.get_by_role("button", name="Start").wait_for()
-        times.append(page.evaluate("performance.now()"))
-    # A machine that is busy with other things is allowed to be as much slower as it is busy.
-    assert min(times) < 1000 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    """From the start of the navigation to a list of studies that can be used; others may be busy on this machine."""
+    page = device().new_page()
+    journey.start(page, broker.address)
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    times = [first_view(page, broker.address) for _ in range(5)]
+    print(f"first view: median {median(times):.0f} ms of {[round(each) for each in times]}, load factor {busy:.1f}")
+    assert median(times) < 1000 * busy
+
+
+def first_view(page: Page, address: str) -> float:
+    """Milliseconds until the first study can be opened, with nothing in any cache of the browser."""
+    browser = page.context.new_cdp_session(page)
+    browser.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.send("Network.setBypassServiceWorker", {"bypass": True})
+    page.goto("about:blank")
+    page.goto(f"{address}/app/", wait_until="commit")
+    return float(page.evaluate(USABLE))

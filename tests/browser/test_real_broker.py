@@ -91,8 +91,9 @@ def test_device_and_broker_agree_on_what_was_spent(device: Callable[..., Browser
     journey.protect(page)
     journey.send(page)
     lines, token = page.evaluate(
-        """async () => { const { openStore } = await import("./store.js"), { load } = await import("./worker.js");
-           const { lines, me } = await load(await openStore()); return [[...lines.values()], me.token]; }"""
+        """async () => { const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+           const { lines, me } = await new Device(await openStore()).load();
+           return [[...lines.values()], me.token]; }"""
     )
     [mirrored] = server.broker(token).call("GET", "/workers/me/ledger")["items"]
     assert (lines[0]["epsilon"], lines[0]["level"]) == (mirrored["epsilon_nano"], mirrored["level"])

@@ -18,6 +18,21 @@ FORGET_LOG = """async () => {
   const { openStore } = await import("./store.js");
   await (await openStore()).update(() => ({ result: null, writes: [{ table: "settings", key: "log" }] }));
 }"""
+# What becomes of the service worker that the server offers now.
+UPDATE = """async () => {
+  const registration = await navigator.serviceWorker.ready;
+  const found = new Promise((resolve) => registration.addEventListener("updatefound", resolve, { once: true }));
+  await registration.update();
+  await found;
+  const offered = registration.installing ?? registration.waiting;
+  while (offered?.state === "installing") {
+    await new Promise((resolve) => offered.addEventListener("statechange", resolve, { once: true }));
+  }
+  return offered?.state ?? "redundant";
+}"""
+NO_ED25519 = """if (crypto.subtle) {
+  crypto.subtle.importKey = () => Promise.reject(new DOMException("Ed25519", "NotSupportedError"));
+}"""
 # Every draw lands on the last threshold, so that every report differs from its answer.
 ALL_LIES = "crypto.getRandomValues = (bytes) => bytes.fill(255);"
 
@@ -45,6 +60,7 @@ def test_what_is_shown_is_exactly_what_is_sent(page: Page, broker: FixtureBroker
         assert shown[report["question"]] == _in_words(output)
     assert journey.panels(page, "stays") == journey.ANSWERS
     assert all("74%" in sentence for sentence in journey.panels(page, "tells").values())
+    expect(page.get_by_text("Receipt")).to_contain_text("signed by the broker")
 
 
 def _in_words(output: str | None) -> str:
@@ -164,8 +180,8 @@ def test_a_new_device_starts_no_lower_than_the_brokers_copy(
     journey.start(page, broker.address)
     journey.accept(page)
     text = page.evaluate(
-        """async () => { const { openStore } = await import("./store.js"), { moveOut } = await import("./worker.js");
-           return moveOut(await openStore()); }"""
+        """async () => { const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+           return new Device(await openStore()).moveOut(); }"""
     )
     broker.spent = {"epsilon_spent_nano": 2_500_000_000, "rho_spent_nano": 200_000_000}
     other = device().new_page()
@@ -193,6 +209,39 @@ def test_a_tampered_study_is_refused(page: Page, broker: FixtureBroker) -> None:
         assert page.get_by_role("button", name="Accept and answer").count() == 0
         page.goto(f"{broker.address}/app/#/me")
         page.get_by_role("heading", level=1, name="Me").wait_for()
+
+
+def test_a_wrong_signature_is_refused_and_a_missing_check_is_admitted(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    page, honest = device().new_page(), broker.served[journey.STUDY]
+    journey.start(page, broker.address)
+    page.get_by_role("link", name="Look at it").click()
+    expect(page.get_by_text("The broker this device knows has signed it.")).to_be_visible()
+    # The key seen first counts: neither another signature nor another key is believed.
+    for forged in ({"signature": studies.sign("another study")}, {"signature": "00" * 64, "public_key": "11" * 32}):
+        broker.served[journey.STUDY], broker.public_key = honest | forged, forged.get("public_key", broker.public_key)
+        page.reload()
+        expect(page.get_by_role("alert")).to_contain_text("not signed by the broker that this device knows")
+        assert page.get_by_role("button", name="Accept and answer").count() == 0
+    broker.served[journey.STUDY], broker.public_key = honest, studies.PUBLIC_KEY
+    for cannot in (NO_ED25519, "Object.defineProperty(crypto, 'subtle', { value: undefined });"):
+        old = device()
+        old.add_init_script(cannot)
+        page = old.new_page()
+        journey.start(page, broker.address)
+        page.get_by_role("link", name="Look at it").click()
+        expect(page.get_by_text("Unknown: whether the broker signed this study.")).to_be_visible()
+        expect(page.get_by_text("has signed it")).to_have_count(0)
+
+
+def test_a_receipt_that_the_broker_did_not_sign_is_pointed_out(page: Page, broker: FixtureBroker) -> None:
+    broker.forge_receipts = True
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.protect(page)
+    journey.send(page)
+    expect(page.get_by_role("alert")).to_contain_text("The signature of this receipt is not the broker's")
 
 
 def test_a_rewritten_log_is_noticed(page: Page, broker: FixtureBroker) -> None:
@@ -275,13 +324,12 @@ def test_new_code_is_noticed_and_waits_for_the_worker(page: Page, broker: Fixtur
     }
     # Files that do not fit their manifest are not taken at all.
     broker.changed_files = changed
-    page.evaluate("navigator.serviceWorker.ready.then((registration) => registration.update())")
-    page.wait_for_timeout(500)
+    assert page.evaluate(UPDATE) == "redundant"
     expect(page.get_by_role("status")).to_be_empty()
     files = broker.manifest["files"] | {name: integrity(content) for name, content in changed.items()}
     broker.changed_files = changed | {"manifest.json": json.dumps(broker.manifest | {"files": files}).encode()}
     page.reload()
-    page.evaluate("navigator.serviceWorker.ready.then((registration) => registration.update())")
+    assert page.evaluate(UPDATE) == "installed"
     expect(page.get_by_role("status")).to_contain_text("There is new code for this app")
     page.reload()
     style = "getComputedStyle(document.documentElement).getPropertyValue('--changed')"

@@ -133,3 +133,9 @@ def test_every_method_is_listed_and_described() -> None:
         assert crowdveil_json("methods", name)["summary"]
     assert "--param precision=auto" in crowdveil("methods", "dawid-skene").stdout
     assert crowdveil("methods", "oracle").returncode == 2
+
+
+def test_without_a_method_one_is_chosen_and_named(study: Path) -> None:
+    result = crowdveil_json("infer", "answers.csv", "-o", "e.csv", cwd=study)
+    assert result["method"] in METHODS
+    assert any(warning.startswith("auto chose") for warning in result["warnings"])

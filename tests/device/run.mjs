@@ -10,7 +10,8 @@ import { commit, flush, setEntry } from "../../src/crowdveil/device/outbox.js";
 import { systemBytes } from "../../src/crowdveil/device/sampler.js";
 import { memoryStore } from "./memory.mjs";
 import { readStudy, symbols, visible } from "../../src/crowdveil/device/study.js";
-import { moveIn } from "../../src/crowdveil/device/worker.js";
+import { signed } from "../../src/crowdveil/device/signature.js";
+import { Device } from "../../src/crowdveil/device/worker.js";
 
 globalThis.crypto ??= webcrypto; // browsers and Node 20 have it; Debian 12's Node 18 does not
 
@@ -56,7 +57,7 @@ const checks = {
     const unreleased = await flush(store, async () => { throw new Error("the worker has not said send"); });
     await setEntry(store, read.id, { state: "waiting" });
     const offline = await outcomeOf(() => flush(store, async (entry) => { sent.push(entry); throw new Refusal("offline"); }));
-    const online = await flush(store, async (entry) => { sent.push(entry); return { receipt: { receipt: "r1" } }; });
+    const online = await flush(store, async (entry) => { sent.push(entry); return { state: "sent", receipt: { receipt: "r1" } }; });
     const after = await flush(store, async () => { throw new Error("nothing waits"); });
     return { sent, offline, online, after, unreleased };
   },
@@ -73,9 +74,10 @@ const checks = {
   moveIn: async ({ mine, other }) => {
     const store = memoryStore();
     if (mine) await store.update(() => ({ writes: [{ table: "settings", key: "me", value: mine }] }));
-    await moveIn(store, exportLedger([], { me: other }));
+    await new Device(store).moveIn(exportLedger([], { me: other }));
     return store.update((rows) => ({ result: rows.settings.get("me") }));
   },
+  signed: (cases) => Promise.all(cases.map(({ value, signature, key }) => signed(value, signature, key))),
   carryOver: ({ lines, elsewhere }) => {
     const own = new Map(lines.map((line) => [line.key, line]));
     const first = carryOver(own, elsewhere, "d");

@@ -28,6 +28,8 @@ class FixtureBroker:
         self.requests: list[dict[str, Any]] = []
         self.submissions: dict[str, dict[str, Any]] = {}
         self.spent = dict(NOTHING_SPENT)
+        self.public_key = studies.PUBLIC_KEY
+        self.forge_receipts = False
         self.manifest = json.loads((DEVICE / "manifest.json").read_text(encoding="utf-8"))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -59,6 +61,8 @@ class FixtureBroker:
         """The API, as far as the worker's app uses it."""
         parts = path.split("/")
         match [method, *parts]:
+            case ["GET", ""]:
+                return 200, {"name": "crowdveil", "public_key": self.public_key, "demo": False}
             case ["GET", "log"]:
                 after = int(dict(pair.split("=") for pair in query.split("&"))["after"])
                 return 200, {"items": self.log[after:], "next": None, "head": ""}
@@ -90,7 +94,9 @@ class FixtureBroker:
         again = key in self.submissions
         self.submissions.setdefault(key, body)
         receipt = {"receipt": "f" * 32, "study": name, "n_reports": len(body["reports"]), "pay_cents": 20}
-        return (200 if again else 201), receipt | {"day": "2026-11-15", "level": body["level"]}
+        receipt |= {"day": "2026-11-15", "level": body["level"], "charge": None}
+        signature = studies.sign("something else" if self.forge_receipts else receipt)
+        return (200 if again else 201), receipt | {"signature": signature}
 
 
 def _handler(broker: FixtureBroker) -> type[BaseHTTPRequestHandler]:

@@ -7,14 +7,18 @@ import json
 from itertools import compress, product
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from crowdveil import Choices, Scale, identity
 from crowdveil.accounting.nano import nano_up
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.mechanisms import mechanism
-from crowdveil.wire import sha256_of
+from crowdveil.wire import canonical, sha256_of
 
 ZEROS = "0" * 64
+_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC_KEY = _KEY.public_key().public_bytes_raw().hex()
 PAY = {"none": 80, "low": 40, "medium": 20, "high": 10}
 EPSILON = {"low": 2.0, "medium": 1.0, "high": 0.5}
 
@@ -127,13 +131,17 @@ def log_entry(study: dict[str, Any], *, index: int = 1, previous: str = ZEROS) -
     return content | {"entry": sha256_of(content)}
 
 
+def sign(value: object) -> str:
+    return _KEY.sign(canonical(value)).hex()
+
+
 def served(study: dict[str, Any], entry: dict[str, Any] | None = None) -> dict[str, Any]:
     """What `GET /studies/{id}` answers."""
     return {
         "definition": study,
         "sha256": sha256_of(study),
-        "signature": "0" * 128,
-        "public_key": ZEROS,
+        "signature": sign(study),
+        "public_key": PUBLIC_KEY,
         "log": entry or log_entry(study),
         "state": "open",
         "warnings": [],
@@ -157,7 +165,7 @@ def card(study: dict[str, Any]) -> dict[str, Any]:
 
 
 def tampered() -> list[tuple[str, dict[str, Any]]]:
-    """Studies that a device must refuse to answer, each with the reason; hashes fit unless the reason is the hash."""
+    """Studies that a device must refuse to answer, each with the reason; whatever is not the reason fits."""
     honest = definition()
     cases: list[tuple[str, dict[str, Any], dict[str, Any] | None]] = []
 

@@ -14,6 +14,7 @@ from crowdveil.accounting.conversion import rho_max
 from crowdveil.accounting.ledger import Budget
 from crowdveil.accounting.nano import nano_down, nano_up
 from crowdveil.accounting.storage import NOTHING, Charge
+from crowdveil.client.study import StudyError, check_signature
 
 RUN = Path(__file__).parent / "run.mjs"
 CAP = {"epsilon": 4_000_000_000, "rho": 311_064_900}
@@ -178,3 +179,28 @@ def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
     assert (carried["first"]["epsilon"], carried["first"]["rho"]) == (3, 0)
     assert carried["second"] is None
     assert carried["spent"] == {"epsilon": 8, "rho": 9}
+
+
+def test_signatures_are_judged_as_the_library_judges_them() -> None:
+    value = {"title": "é", "n": [1, None]}
+    signature = studies.sign(value)
+    cases = [
+        (value, signature, studies.PUBLIC_KEY, True),
+        ({**value, "n": [1, 0]}, signature, studies.PUBLIC_KEY, False),
+        (value, studies.sign("another"), studies.PUBLIC_KEY, False),
+        (value, signature[:-2] + "00", studies.PUBLIC_KEY, False),
+        (value, signature, "11" * 32, False),
+        (value, "", studies.PUBLIC_KEY, False),
+        (value, signature, "", False),
+    ]
+    ours = run("signed", [{"value": case[0], "signature": case[1], "key": case[2]} for case in cases])
+    assert ours == [case[3] for case in cases]
+    assert [_holds(*case[:3]) for case in cases] == ours
+
+
+def _holds(value: object, signature: str, key: str) -> bool:
+    try:
+        check_signature(value, signature, key)
+    except StudyError:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +182,17 @@ def test_truths(tmp_path: Path) -> None:
 
 def test_the_registry_is_not_empty() -> None:
     assert "randomized-response" in MECHANISMS
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (gzip.compress(b"worker,question,answer\n1,1,yes\n"), "compressed; unpack it first"),
+        (b"worker;question;answer\n1;1;yes\n", "commas between cells instead of ';'"),
+        (b"worker\tquestion\tanswer\n1\t1\tyes\n", "commas between cells instead of '\\t'"),
+    ],
+)
+def test_what_is_nearly_a_csv_file_is_told_how_to_become_one(tmp_path: Path, content: bytes, problem: str) -> None:
+    (tmp_path / "answers.csv").write_bytes(content)
+    with pytest.raises(FileError, match=re.escape(problem)):
+        read_answers(tmp_path / "answers.csv")

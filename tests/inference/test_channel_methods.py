@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil import Answers, Choices, InputError, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import (
     Auto,
@@ -100,6 +100,19 @@ def test_any_channel_with_a_table_will_do(name: str, hidden: bool) -> None:
     estimate = ChannelEM().fit(randomised(crowd, 3.0, hidden=hidden, name=name))
     constant = np.abs(crowd.truth - np.median(crowd.truth)).mean()
     assert np.abs(estimate.value - crowd.truth).mean() < 0.6 * constant
+
+
+def test_truths_on_the_scale_are_the_latent_ones_clipped_to_it() -> None:
+    crowd = ratings(truth="normal", n_workers=150)
+    reports = randomised(crowd, 3.0, hidden=True)
+    anywhere, on_scale = (ChannelEM(truths=truths).fit(reports) for truths in ("anywhere", "on-scale"))
+    assert (anywhere.value < 0).any()
+    for name in ("value", "low", "high"):
+        np.testing.assert_allclose(getattr(on_scale, name), np.clip(getattr(anywhere, name), 0, 6))
+    within = np.clip(crowd.truth, 0, 6)
+    assert ((on_scale.low <= within) & (within <= on_scale.high)).mean() > 0.85
+    with pytest.raises(InputError, match="truths must be anywhere or on-scale; got 'below'"):
+        ChannelEM(truths="below")  # type: ignore[arg-type]
 
 
 def test_subsets_are_read_as_options_too() -> None:

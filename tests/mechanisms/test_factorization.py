@@ -9,7 +9,7 @@ from crowdveil import Answers, Scale, entropy_from
 from crowdveil.entropy import Keystream
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.mechanisms import DenseFactorization, MatrixFactorization
-from crowdveil.mechanisms.profiles import task_profiles
+from crowdveil.mechanisms.profiles import question_profiles
 
 SCALE = Scale(0, 9)
 
@@ -22,17 +22,17 @@ def answers_of(counts: list[int], n_questions: int = 12) -> Answers:
 
 @pytest.mark.parametrize("sign", ["signed", "positive"])
 def test_public_profiles_have_columns_of_norm_one(sign: str) -> None:
-    profiles = task_profiles(5, 40, sign=sign, seed=3)  # type: ignore[arg-type]
+    profiles = question_profiles(5, 40, sign=sign, seed=3)  # type: ignore[arg-type]
     assert np.allclose(np.abs(profiles).sum(axis=0), 1)
     assert (profiles.min() >= 0) == (sign == "positive")
-    assert not np.array_equal(profiles, task_profiles(5, 40, sign=sign, seed=4))  # type: ignore[arg-type]
+    assert not np.array_equal(profiles, question_profiles(5, 40, sign=sign, seed=4))  # type: ignore[arg-type]
 
 
 def test_without_noise_the_closed_form_is_least_squares() -> None:
     answers = answers_of([12, 9])
     crowd = MatrixFactorization(epsilon=1e12, factors=4)
     released = crowd.randomize(answers, entropy_from(1)).number.reshape(2, 12)
-    profiles = task_profiles(4, 12, sign="signed", seed=0)
+    profiles = question_profiles(4, 12, sign="signed", seed=0)
     for row, n in enumerate([12, 9]):
         values = SCALE.numbers[answers.grid()[row, :n]]
         fitted, *_ = np.linalg.lstsq(profiles[:, :n].T, values, rcond=None)
@@ -62,7 +62,7 @@ def test_noise_has_the_scale_that_the_guarantee_needs() -> None:
     crowd = MatrixFactorization(epsilon=1, factors=2)
     reports = crowd.randomize(answers, entropy_from(5))
     released = reports.number.reshape(n_workers, n_questions)
-    profiles = task_profiles(2, n_questions, sign="signed", seed=0)
+    profiles = question_profiles(2, n_questions, sign="signed", seed=0)
     noise = (released - released.mean(axis=0)) @ np.linalg.pinv(profiles) @ (profiles @ profiles.T)
     # η ~ Laplace(9): variance 162 per factor; the kurtosis 6 of Laplace makes five sigma 25 %.
     assert np.allclose(noise.var(axis=0), 162, rtol=0.25)
@@ -89,7 +89,7 @@ def test_only_the_dense_form_may_claim_to_hide_participation() -> None:
 def test_the_dense_release_has_one_public_shape_whatever_was_answered() -> None:
     crowd = DenseFactorization(epsilon=1, factors=3, fill=4)
     some, none = (crowd.randomize(answers_of([n]), entropy_from(9)).number for n in (5, 0))
-    profiles = task_profiles(3, 12, sign="signed", seed=0)
+    profiles = question_profiles(3, 12, sign="signed", seed=0)
     change = np.zeros(12)
     change[:5] = SCALE.numbers[answers_of([5]).grid()[0, :5]] - 4
     moved = np.linalg.solve(profiles @ profiles.T, profiles @ change) @ profiles

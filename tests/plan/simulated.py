@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from crowdveil import Answers, Choices, Scale, entropy_from
+from crowdveil import Answers, Choices, Reports, Scale, entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import SKILLS, Crowd, Setting
@@ -44,21 +44,36 @@ def simulated_error(
 
 
 def _one_study(setting: Setting, mechanism_name: str, rng: np.random.Generator) -> float:
-    truth, answers = _answers(setting, rng)
+    truth, answers = answers_of(setting, rng)
     made = mechanism(mechanism_name, epsilon=setting.epsilon, protect_participation=setting.protect_participation)
     reports = made.randomize(answers, entropy_from(int(rng.integers(2**62))))
+    return float(errors_of(setting, truth, reports).mean())
+
+
+def errors_of(setting: Setting, truth: np.ndarray, reports: Reports, *, population: bool = False) -> np.ndarray:
+    """How far off our own method is, question by question; where nobody reported it is a guess."""
+    scale = isinstance(setting.domain, Scale)
+    if population:
+        estimate = method("population-mean" if scale else "frequency").fit(reports)
+        found = estimate.value[:, None] if scale else estimate.posterior
+        return np.sqrt(((found - truth) ** 2).mean(axis=1))
     estimate = method(method_of(setting)).fit(reports)
-    if isinstance(setting.domain, Scale):
+    if scale:
         guess = float(setting.domain.numbers.mean())
-        return float(np.abs(np.where(estimate.answered, estimate.value, guess) - truth).mean())
-    return float((estimate.value != truth).mean())
+        return np.abs(np.where(estimate.answered, estimate.value, guess) - truth)
+    return (np.where(estimate.answered, estimate.value, 0) != truth).astype(float)
 
 
-def _answers(setting: Setting, rng: np.random.Generator) -> tuple[np.ndarray, Answers]:
-    """Truths spread evenly, and the answers of the planned crowd."""
+def answers_of(setting: Setting, rng: np.random.Generator, *, population: bool = False) -> tuple[np.ndarray, Answers]:
+    """Truths spread evenly, and the answers of the planned crowd; or evenly spread opinions, and what they average."""
     domain, shape = setting.domain, (setting.n_workers, setting.n_questions)
     skill = np.repeat(setting.crowd.skill[setting.crowd.real], setting.crowd.counts(setting.n_workers))[:, None]
-    if isinstance(domain, Scale):
+    if population:
+        truth = (
+            np.array([domain.numbers.mean()]) if isinstance(domain, Scale) else np.full(domain.size, 1 / domain.size)
+        )
+        grid = rng.integers(0, domain.size, shape)
+    elif isinstance(domain, Scale):
         truth = rng.uniform(float(domain.low), float(domain.high), setting.n_questions)
         believed = (truth + skill * rng.normal(size=shape) - float(domain.low)) / float(domain.step)
         grid = np.clip(np.rint(believed), 0, domain.size - 1).astype(np.int32)

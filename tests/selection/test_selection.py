@@ -118,6 +118,45 @@ def test_corrected_error_is_the_true_one_where_the_printed_formula_is_off_by_mor
     assert squares[1] < 0.5 * true_square
 
 
+def test_corrected_error_is_the_true_one_when_few_were_seen_on_each_question() -> None:
+    rng = np.random.default_rng(20261116)
+    n_workers, n_questions, n_histories = 60, 200, 60
+    gammas = rng.choice([0.0, 3.0, 6.0, 12.0], n_workers, p=[0.138, 0.244, 0.389, 0.229])
+    candidates = Candidates(np.arange(n_workers), np.repeat("low", n_workers), *(np.ones(n_workers) for _ in range(3)))
+    group = np.sort(rng.permutation(n_workers)[:20]).tolist()
+    squares = []
+    for _ in range(n_histories):
+        numbers = rng.uniform(2, 4, n_questions) + rng.normal(0, 1, (n_workers, n_questions))
+        numbers += gammas[:, None] * rng.normal(size=numbers.shape)
+        numbers[rng.random(numbers.shape) > 0.1] = np.nan
+        error = GroupError(History.from_reports(gaussian_reports(numbers, gammas)), candidates)
+        for each in group:
+            error.add(each)
+        squares.append(error.squared())
+    # Some six reports a question: the noise of their average is larger than that of the group itself.
+    true_square = (gammas[group] ** 2).sum() / 20**2 + 1 / 20
+    assert np.mean(squares) == pytest.approx(true_square, rel=0.05)
+
+
+def test_a_sparse_history_does_not_stop_the_selection_at_once() -> None:
+    rng = np.random.default_rng(20261117)
+    reports, candidates, _ = crowd(rng, 60, 200)
+    sparse = reports.rows(np.flatnonzero(rng.random(len(reports)) < 0.1))
+    found = Greedy().select(History.from_reports(sparse), candidates, 100.0)
+    assert len(found.chosen) > 20
+    assert found.expected_rmse > 0
+
+
+def test_who_is_listed_without_a_report_counts_as_a_stranger_of_their_level() -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(12), 80, 10)
+    kept = reports.rows(np.flatnonzero(reports.worker != 3))
+    silent = GroupError(History.from_reports(kept), candidates).with_each()[3]
+    named = candidates.workers.copy()
+    named[3] = 900
+    table = Candidates(named, candidates.level, candidates.pay, candidates.epsilon, candidates.remaining)
+    assert silent == GroupError(History.from_reports(kept), table).with_each()[3]
+
+
 def test_a_hundred_thousand_workers_are_chosen_from_in_seconds() -> None:
     rng = np.random.default_rng(7)
     n_workers, n_questions, picks = 100_000, 50, 200

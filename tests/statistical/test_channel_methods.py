@@ -99,6 +99,23 @@ def test_confidence_intervals_of_frequency(epsilon: float | None, hidden: bool) 
     np.testing.assert_allclose(estimate.posterior.mean(axis=0), shares, atol=0.02)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_shares_of_a_mixed_crowd_are_those_of_all_its_people(hidden: bool) -> None:
+    """Levels of privacy that think differently: every worker counts once, however noisy their reports are."""
+    rng, n_workers, n_questions = np.random.default_rng(6), 900, 100
+    level = np.arange(n_workers) % 3
+    opinions = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [0.1, 0.3, 0.6]])
+    grid = (rng.random((n_workers, n_questions, 1)) > np.cumsum(opinions, axis=1)[level, None, :2]).sum(axis=2)
+    worker, question = (place.ravel().astype(np.int32) for place in np.indices(grid.shape))
+    ids = np.arange(n_workers), np.arange(n_questions)
+    answers = Answers(worker, question, grid.ravel(), *ids, Choices(("a", "b", "c")))
+    estimate = method("frequency").fit(mixed_reports(answers, level, (6.0, 3.0, 1.5), 4, hidden=hidden))
+    people = opinions.mean(axis=0)
+    held = (estimate.parameters["low"] <= people) & (people <= estimate.parameters["high"])
+    assert held.mean() == pytest.approx(0.96, abs=5 * np.sqrt(0.95 * 0.05 / n_questions))
+    np.testing.assert_allclose(estimate.posterior.mean(axis=0), people, atol=0.015)
+
+
 def by_level(shift: float, seed: int) -> tuple[Reports, float]:
     """300 workers at three levels of privacy, each thinking higher by `shift`; and the population's mean."""
     rng = np.random.default_rng(seed)
@@ -106,17 +123,23 @@ def by_level(shift: float, seed: int) -> tuple[Reports, float]:
     opinion = np.clip(np.rint(rng.normal(3, 0.9, (300, 30)) + shift * (level - 1)[:, None]), 1, 5).astype(int)
     worker, question = (place.ravel().astype(np.int32) for place in np.indices(opinion.shape))
     answers = Answers(worker, question, opinion.ravel() - 1, np.arange(300), np.arange(30), Scale(1, 5))
-    tables = [reports_of(answers, epsilon, seed) for epsilon in (5.0, 2.0, 1.0)]
+    return mixed_reports(answers, level, (5.0, 2.0, 1.0), seed), 3.0
+
+
+def mixed_reports(
+    answers: Answers, level: np.ndarray, epsilons: tuple[float, ...], seed: int, *, hidden: bool = False
+) -> Reports:
+    """Each worker's reports at the ε of their level."""
+    tables = [reports_of(answers, epsilon, seed + place, hidden=hidden) for place, epsilon in enumerate(epsilons)]
     kept = [table.rows(np.flatnonzero(level[table.worker] == index)) for index, table in enumerate(tables)]
-    merged = Reports(
+    return Reports(
         *(np.concatenate([getattr(table, name) for table in kept]) for name in ("worker", "question", "report")),
-        np.repeat(np.arange(3, dtype=np.int16), [len(table) for table in kept]),
+        np.repeat(np.arange(len(tables), dtype=np.int16), [len(table) for table in kept]),
         answers.workers,
         answers.questions,
         tuple(table.channels[0] for table in tables),
         answers.domain,
     )
-    return merged, 3.0
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])

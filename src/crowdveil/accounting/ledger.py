@@ -130,11 +130,16 @@ class Ledger:
         line = Line(CARRIED_OVER, CARRIED_OVER, "vector", 1, more.epsilon, more.rho)
         receipt = self._storage.record(Receipt(worker, key, more, (line,)), None)
         assert receipt is not None
+        after = self._storage.spent(worker)
+        if after.epsilon < nano_up(epsilon) or after.rho < nano_up(rho):
+            raise InputError(f"key {key!r} was already used to carry over less", fix="use a new key for each amount")
         return receipt
 
     def _receipt(self, worker: str, spends: tuple[Spend, ...], key: str, at_stake: int | None) -> Receipt:
         if not spends:
             raise InputError("a charge needs at least one spend; got none")
+        if at_stake is not None and at_stake < 1:
+            raise InputError(f"at least one report is at stake in every release; got {at_stake}")
         lines = tuple(_line(spend) for spend in spends)
         for spend in spends:
             if not spend.law.chargeable:

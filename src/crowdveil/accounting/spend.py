@@ -92,6 +92,8 @@ def cells_at_stake(n_questions: int, *, at_most: int | None = None) -> int:
     >>> cells_at_stake(40), cells_at_stake(40, at_most=5)
     (40, 10)
     """
+    if at_most is not None and not _is_count(at_most):
+        raise InputError(f"the bound on answers must be a whole number, 1 or more; got {at_most!r}")
     return n_questions if at_most is None else min(n_questions, 2 * at_most)
 
 

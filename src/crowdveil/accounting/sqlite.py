@@ -39,7 +39,19 @@ CREATE TRIGGER IF NOT EXISTS receipts_are_never_removed BEFORE DELETE ON receipt
     BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS reports_never_change BEFORE UPDATE ON reports
     BEGIN SELECT raise(ABORT, 'a report is drawn once'); END;
+CREATE TRIGGER IF NOT EXISTS reports_are_never_removed BEFORE DELETE ON reports
+    BEGIN SELECT raise(ABORT, 'a report is drawn once'); END;
+CREATE TRIGGER IF NOT EXISTS spent_is_never_replaced BEFORE INSERT ON spent
+    WHEN EXISTS (SELECT 1 FROM spent WHERE worker = new.worker)
+    BEGIN SELECT raise(ABORT, 'a ledger never falls'); END;
+CREATE TRIGGER IF NOT EXISTS receipts_are_never_replaced BEFORE INSERT ON receipts
+    WHEN EXISTS (SELECT 1 FROM receipts WHERE worker = new.worker AND (key = new.key OR number = new.number))
+    BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS reports_are_never_replaced BEFORE INSERT ON reports
+    WHEN EXISTS (SELECT 1 FROM reports WHERE worker = new.worker AND key = new.key)
+    BEGIN SELECT raise(ABORT, 'a report is drawn once'); END;
 """
+# REPLACE removes rows without firing their DELETE triggers, hence the guards on INSERT.
 
 _CHARGE = """
 UPDATE spent SET epsilon = min(epsilon + :epsilon, :saturated), rho = min(rho + :rho, :saturated)
@@ -72,7 +84,8 @@ class SqliteStorage:
         with self._transaction():
             if (stored := self._stored(receipt.worker, receipt.key)) is not None:
                 return stored
-            self._execute("INSERT OR IGNORE INTO spent VALUES (?, 0, 0)", receipt.worker)
+            if self._one("SELECT 1 FROM spent WHERE worker = ?", receipt.worker) is None:
+                self._execute("INSERT INTO spent VALUES (?, 0, 0)", receipt.worker)
             if self._connection.execute(_CHARGE, _values(receipt, cap)).rowcount != 1:
                 return None
             (last,) = self._one("SELECT coalesce(max(number), 0) FROM receipts WHERE worker = ?", receipt.worker)
@@ -92,14 +105,18 @@ class SqliteStorage:
 
     def keep(self, worker: str, key: str, report: str) -> str:
         with self._transaction():
-            self._execute("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", worker, key, report)
-            (stored,) = self._one("SELECT report FROM reports WHERE worker = ? AND key = ?", worker, key)
-            return str(stored)
+            stored = self._report(worker, key)
+            if stored is None:
+                self._execute("INSERT INTO reports VALUES (?, ?, ?)", worker, key, report)
+            return report if stored is None else stored
 
     def kept(self, worker: str, key: str) -> str | None:
         with self._lock:
-            row = self._one("SELECT report FROM reports WHERE worker = ? AND key = ?", worker, key)
-            return row[0] if row else None
+            return self._report(worker, key)
+
+    def _report(self, worker: str, key: str) -> str | None:
+        row = self._one("SELECT report FROM reports WHERE worker = ? AND key = ?", worker, key)
+        return str(row[0]) if row else None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

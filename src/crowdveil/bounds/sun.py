@@ -111,7 +111,7 @@ def factorization_error(
         "Sun Theorem 5 (matrix factorisation)",
         relative_weight * (math.sqrt(2 / math.pi) + noise),
         premises,
-        "the task profiles are drawn at random, so the released answers stay near 0 whatever was answered: in the "
+        "the question profiles are drawn at random, so the released answers stay near 0 whatever was answered: in the "
         "paper's own example with truths uniform on 0..9 the error is above 4, more than twice the bound",
     )
 

@@ -47,6 +47,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGE_COOKIE_DAYS = 365
 LOCALE_PATHS = [Path(__file__).parent / "locale"]
 TEMPLATES = [
     {

@@ -13,6 +13,13 @@ from typer.core import TyperGroup
 from crowdveil import __version__
 from crowdveil.errors import CheckError, CrowdveilError
 
+# What is not installed with crowdveil itself, and the extra that brings it.
+EXTRAS = {
+    "broker": ("django", "ninja", "django_htmx", "whitenoise", "gunicorn", "psycopg"),
+    "plot": ("matplotlib",),
+    "spark": ("pyspark", "pandas"),
+}
+
 
 class _Commands(TyperGroup):
     """Commands are the modules of this package: `verify_client.py` is `crowdveil verify-client`."""
@@ -66,7 +73,14 @@ def main() -> None:
     except (CrowdveilError, OSError) as error:
         _complain(error, 2)
     except ImportError as error:
-        _complain(f"this command needs the package {error.name!r}; install crowdveil with its extra", 2)
+        _complain(_missing(error.name or str(error)), 2)
+
+
+def _missing(module: str) -> str:
+    package = module.partition(".")[0]
+    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
+    cure = f"'crowdveil[{extra}]'" if extra else package
+    return f"this needs the package {package!r}, which is missing; install it with: pip install {cure}"
 
 
 def _complain(error: object, code: int) -> None:

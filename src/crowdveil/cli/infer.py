@@ -38,7 +38,7 @@ from crowdveil.reports import Reports
 def command(
     reports: Annotated[Path, typer.Argument(help="CSV or Parquet: worker, question, and report or answer.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the estimates go: .csv or .parquet.")],
-    method_name: Annotated[str, typer.Option("--method", help="See `crowdveil methods`.")],
+    method_name: Annotated[str, typer.Option("--method", help="See `crowdveil methods`.")] = "auto",
     truth: Annotated[Path | None, typer.Option("--truth", help="Known truths, to score the estimates.")] = None,
     gold: Annotated[Path | None, typer.Option("--gold", help="Known truths that the method may use.")] = None,
     engine: Annotated[str, typer.Option("--engine", help="Where to compute: local or spark.")] = "local",

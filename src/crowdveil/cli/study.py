@@ -13,7 +13,10 @@ from crowdveil.cli._common import Force, Json, show, whole_file
 from crowdveil.errors import FileError, InputError
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Run studies at a broker, as a requester."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Run studies at a broker, as a requester.\n\nExample: crowdveil study create draft.json",
 )
 Address = Annotated[str, typer.Option(envvar="CROWDVEIL_BROKER", help="Where the broker is.")]
 Token = Annotated[str, typer.Option(envvar="CROWDVEIL_TOKEN", help="A requester's token.")]

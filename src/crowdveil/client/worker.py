@@ -76,7 +76,7 @@ class Worker:
         made = self._broker.call("POST", "/workers", {"default_level": default_level, "epsilon_cap_nano": cap})
         for name in ("token", "id", "default_level"):
             self._memory.remember(name, made[name])
-        self._memory.remember("public-key", self._broker.call("GET", "/")["public_key"])
+        self._broker_key()
         self._broker.token = made["token"]
         return str(made["id"])
 
@@ -101,8 +101,14 @@ class Worker:
         follow(self._broker, self._memory)
         if self._memory.log_entry(signed["log"]["index"]) != signed["log"]["entry"]:
             raise StudyError("the public log does not have this definition; somebody may be served a special one")
-        public_key = self._memory.fact("public-key") or self._broker.call("GET", "/")["public_key"]
-        return Study.checked(signed, signed["log"], public_key)
+        return Study.checked(signed, signed["log"], self._broker_key())
+
+    def _broker_key(self) -> str:
+        """The broker's public key: the one this device saw first. Another one later is not believed."""
+        if (known := self._memory.fact("public-key")) is None:
+            known = str(self._broker.call("GET", "/")["public_key"])
+            self._memory.remember("public-key", known)
+        return known
 
     def answer(self, key: str, answers: dict[str, Any], *, level: str | None = None) -> Sent:
         """Answer a study: question id → answer. What is left out, or None, counts as skipped.
@@ -151,7 +157,7 @@ class Worker:
         path, body = f"/studies/{study.id}/submissions", parcel["body"]
         receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
         signed = {name: value for name, value in receipt.items() if name != "signature"}
-        check_signature(signed, receipt["signature"], self._memory.fact("public-key") or "")
+        check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
         return Sent(tuple(body["reports"]), receipt)
 

@@ -3,17 +3,17 @@
  */
 import { Offline } from "./api.js";
 import { h } from "./dom.js";
-import { refusalText, setLanguage, t } from "./i18n.js";
+import { errorText, language, languages, setLanguage, t } from "./i18n.js";
 import * as pages from "./pages.js";
-import { Refusal } from "./refusal.js";
+import { choice, notice } from "./render.js";
 import { openStore } from "./store.js";
-import { load, sendAll } from "./worker.js";
+import { Device } from "./worker.js";
 /** @import { Context } from "./types.js" */
 
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const store = await openStore().catch((error) => { main.textContent = String(error); throw error; });
-const status = /** @type {HTMLElement} */ (document.getElementById("status"));
-const navigation = /** @type {HTMLElement} */ (document.getElementById("navigation"));
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const main = byId("main"), status = byId("status");
+const device = new Device(await openStore().catch((error) => { main.textContent = String(error); throw error; }));
 const mark = document.querySelector("meta[name=release]")?.getAttribute("content") ?? "";
 const release = { name: mark.slice(0, 12), signed: mark.endsWith(" signed") };
 
@@ -24,11 +24,11 @@ let turns = 0;
 
 /** Show the page that the address names, unless another was asked for meanwhile. */
 async function show() {
-  const turn = ++turns, state = await load(store);
+  const turn = ++turns, state = await device.load();
   const path = location.hash.replace(/^#\/?/, "").split("/");
-  const context = { store, state, release, say, act, again: show };
-  showNavigation(state.me ? path[0] ?? "" : null);
-  const content = await pageOf(context, path).catch((error) => [h("p", { class: "notice bad", role: "alert" }, sentence(error))]);
+  const context = { device, state, release, act, go, show };
+  showFrame(state.me ? path[0] ?? "" : null);
+  const content = await pageOf(context, path).catch((error) => [notice("bad", sentence(error))]);
   if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
@@ -45,11 +45,14 @@ async function pageOf(context, [place = "", id = ""]) {
   return pages.studies(context);
 }
 
-/** @param {string | null} place  null before the start: nowhere else to go */
-function showNavigation(place) {
+/** What is around the page. @param {string | null} place  null before the start: nowhere else to go */
+function showFrame(place) {
   const links = place === null ? [] : [["", "nav.studies"], ["privacy", "nav.privacy"], ["me", "nav.me"]];
-  navigation.replaceChildren(...links.map(([to = "", key = ""]) =>
+  byId("navigation").replaceChildren(...links.map(([to = "", key = ""]) =>
     h("a", { href: `#/${to}`, "aria-current": to === place ? "page" : undefined }, t(key))));
+  const use = (/** @type {string} */ name) => go(() => device.put("settings", "language", name).then(() => setLanguage(name)));
+  const inItself = (/** @type {string} */ name) => new Intl.DisplayNames([name], { type: "language" }).of(name) ?? name;
+  byId("language").replaceChildren(choice(t("nav.language"), languages(), language(), use, inItself));
 }
 
 /** Once at a time; says what went wrong. @param {() => Promise<unknown>} work */
@@ -57,46 +60,45 @@ async function act(work) {
   if (document.body.classList.contains("busy")) return;
   document.body.classList.add("busy");
   say("");
-  try {
-    await work();
-  } catch (error) {
-    say(sentence(error));
-  } finally {
-    document.body.classList.remove("busy");
-  }
+  await work().catch((error) => say(sentence(error)));
+  document.body.classList.remove("busy");
 }
 
+/** Act, then show what has become of the page. @param {() => Promise<unknown>} work @param {(result: any) => string} [said] */
+const go = (work, said) => act(async () => {
+  const result = await work();
+  await show();
+  if (said) say(said(result));
+});
+
 /** @param {unknown} error */
-function sentence(error) {
-  if (error instanceof Refusal) return refusalText(error);
-  if (error instanceof Offline) return t("offline");
-  return t("error", { detail: error instanceof Error ? error.message : String(error) });
-}
+const sentence = (error) => (error instanceof Offline ? t("offline") : errorText(error));
 
 /** What the worker released is sent when the network is back. */
 async function online() {
-  const answered = await sendAll(store).catch((error) => { say(sentence(error)); return []; });
+  const answered = await device.sendAll().catch((error) => { say(sentence(error)); return []; });
   if (answered.length) await show();
 }
 
 /** Keep a copy of this code, so that the page works offline and changed code is noticed. */
 async function pin() {
-  if (!("serviceWorker" in navigator)) return;
-  await navigator.storage.persist(); // a ledger must not be thrown away to make room
+  const { serviceWorker, storage } = navigator;
+  if (!serviceWorker) return;
+  await storage.persist(); // a ledger must not be thrown away to make room
   const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("crowdveil", { createScriptURL: () => "sw.js" });
-  const registration = await navigator.serviceWorker.register(policy ? policy.createScriptURL("") : "sw.js");
+  const registration = await serviceWorker.register(policy ? policy.createScriptURL("") : "sw.js");
   const offer = () => {
-    if (!registration.waiting || !navigator.serviceWorker.controller) return;
+    if (!registration.waiting || !serviceWorker.controller) return;
     const use = () => { registration.waiting?.postMessage("use"); };
     status.replaceChildren(t("update", { release: release.name }), " ", h("button", { type: "button", onclick: use }, t("update.use")));
   };
   registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", offer));
-  const controlled = navigator.serviceWorker.controller !== null;
-  navigator.serviceWorker.addEventListener("controllerchange", () => { if (controlled) location.reload(); });
+  const controlled = serviceWorker.controller !== null;
+  serviceWorker.addEventListener("controllerchange", () => { if (controlled) location.reload(); });
   offer();
 }
 
-await setLanguage((await load(store)).me?.language);
+await setLanguage(await device.setting("language"));
 addEventListener("hashchange", () => { main.focus(); void show(); });
 addEventListener("online", () => { say(""); void online(); });
 addEventListener("offline", () => say(t("offline")));

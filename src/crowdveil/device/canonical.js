@@ -5,31 +5,22 @@
 import { Refusal } from "./refusal.js";
 import { sha256 } from "./sha256.js";
 
-/** @param {unknown} value @returns {string} */
+/** @param {any} value @returns {string} */
 export function canonicalText(value) {
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "string") return quoted(value);
-  if (typeof value === "number" && Number.isSafeInteger(value)) return String(value === 0 ? 0 : value);
+  if (Number.isSafeInteger(value)) return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
-  if (typeof value === "object") return canonicalObject(/** @type {Record<string, unknown>} */ (value));
-  throw new Refusal("canonical.value", { got: String(value) });
+  if (typeof value !== "object") throw new Refusal("canonical.value", { got: String(value) });
+  const keys = Object.keys(value).sort(byCodePoint);
+  return `{${keys.map((key) => `${quoted(key)}:${canonicalText(value[key])}`).join(",")}}`;
 }
 
 /** @param {unknown} value */
-export function canonical(value) {
-  return new TextEncoder().encode(canonicalText(value));
-}
+export const canonical = (value) => new TextEncoder().encode(canonicalText(value));
 
 /** The hash of the canonical JSON, in hexadecimal. @param {unknown} value */
-export function sha256Of(value) {
-  return sha256(canonical(value));
-}
-
-/** @param {Record<string, unknown>} object */
-function canonicalObject(object) {
-  const keys = Object.keys(object).sort(byCodePoint);
-  return `{${keys.map((key) => `${quoted(key)}:${canonicalText(object[key])}`).join(",")}}`;
-}
+export const sha256Of = (value) => sha256(canonical(value));
 
 /** @param {string} text */
 function quoted(text) {
@@ -43,10 +34,7 @@ function quoted(text) {
  * @param {string} left @param {string} right
  */
 function byCodePoint(left, right) {
-  const a = Array.from(left), b = Array.from(right);
-  for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    const difference = (a[i]?.codePointAt(0) ?? 0) - (b[i]?.codePointAt(0) ?? 0);
-    if (difference) return difference;
-  }
-  return a.length - b.length;
+  const a = Array.from(left, (sign) => sign.codePointAt(0) ?? 0), b = Array.from(right, (sign) => sign.codePointAt(0) ?? 0);
+  const place = a.findIndex((code, i) => code !== b[i]);
+  return place < 0 ? a.length - b.length : (a[place] ?? 0) - (b[place] ?? -1);
 }

@@ -120,11 +120,7 @@ function largest(items, measure) {
 }
 
 /** @param {Float64Array} p @param {Float64Array} q */
-function dot(p, q) {
-  let sum = 0;
-  for (let i = 0; i < p.length; i++) sum += at(p, i) * at(q, i);
-  return sum;
-}
+const dot = (p, q) => p.reduce((sum, each, i) => sum + each * at(q, i), 0);
 
 /** @param {bigint[][]} weights */
 function columns(weights) {

@@ -1,32 +1,31 @@
 /**
- * Building the page from elements, never from text that could be read as code (Trusted Types are enforced).
+ * Elements without innerHTML: text stays text whatever it says (Trusted Types are enforced).
  */
 /** @import { Child } from "./types.js" */
 
 /**
- * An element with attributes, listeners (`onclick`) and children.
- * @param {string} tag @param {Record<string, any>} [attributes] @param {...(Child | Child[])} children
+ * An element, `h("p.help", …)` with a class, from its children; an object among them sets attributes and listeners.
+ * @param {string} tag @param {...(Child | Child[])} parts
  */
-export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : String(value));
+export function h(tag, ...parts) {
+  const [name = "", ...classes] = tag.split("."), element = document.createElement(name);
+  if (classes.length) element.className = classes.join(" ");
+  for (const part of parts.flat()) {
+    if (part === null || part === undefined || part === false) continue;
+    if (typeof part === "object" && !(part instanceof Node)) Object.entries(part).forEach(([name, value]) => set(element, name, value));
+    else element.append(part instanceof Node ? part : String(part));
   }
-  element.append(...children.flat().filter(isShown).map((child) => (child instanceof Node ? child : String(child))));
   return element;
 }
 
-/** A line drawing; the style sheet knows its file. @param {"lock" | "send" | "eye" | "check" | "warn"} name */
-export function icon(name) {
-  return h("span", { class: `icon ${name}`, "aria-hidden": "true" });
+/** @param {HTMLElement} element @param {string} name @param {any} value */
+function set(element, name, value) {
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
 }
 
-/** @param {Child} child @returns {child is Node | string | number} */
-function isShown(child) {
-  return child !== null && child !== undefined && child !== false;
-}
+/** A line drawing; the style sheet knows its file. @param {"lock" | "send" | "eye" | "check" | "warn"} name */
+export const icon = (name) => h("span", { class: `icon ${name}`, "aria-hidden": "true" });
 
 /** Calls back with the value of the control that changed. @param {(value: string) => void} work */
 export function withValue(work) {
@@ -36,7 +35,6 @@ export function withValue(work) {
 /** Offer a text as a file. @param {string} name @param {string} text */
 export function download(name, text) {
   const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  const link = h("a", { href: url, download: name });
-  link.click();
+  h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -6,32 +6,31 @@ import { Refusal } from "./refusal.js";
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
-  if (typeof text !== "string" || !/^(0|[1-9][0-9]*)$/.test(text)) {
-    throw new Refusal("channel.weight", { got: String(text) });
-  }
+  if (typeof text !== "string" || !/^(0|[1-9][0-9]*)$/.test(text)) throw new Refusal("channel.weight", { got: String(text) });
   return BigInt(text);
 }
 
 /** The weights that a wire `kind` other than "rotate" spells. @param {any} kind @param {Shape} shape */
 export function unfold(kind, shape) {
-  if (kind.name === "subset") return subset(whole(kind.size), count(kind.inside), count(kind.outside), shape);
-  if (kind.name === "clamp" && Array.isArray(kind.noise) && typeof kind.null_input === "boolean") {
+  const known = kind !== null && typeof kind === "object" && Object.keys(kind).length === 4;
+  if (known && kind.name === "subset") return subset(whole(kind.size), count(kind.inside), count(kind.outside), shape);
+  if (known && kind.name === "clamp" && Array.isArray(kind.noise) && typeof kind.null_input === "boolean") {
     return clamp(kind.noise.map(count), whole(kind.offset), kind.null_input, shape);
   }
-  throw new Refusal("channel.kind", { got: String(kind.name) });
+  throw new Refusal("channel.kind", { got: String(kind?.name) });
 }
 
 /**
  * Outputs are all subsets of `size` inputs in order; what is missing to 2^bits goes to the first that hold the input.
  * @param {number} size @param {bigint} inside @param {bigint} outside @param {Shape} shape
  */
-function subset(size, inside, outside, shape) {
-  const n = shape.inputs;
-  if (size < 1 || size >= n || choose(n, size) !== BigInt(shape.outputs)) throw new Refusal("channel.shape");
-  const missing = (1n << BigInt(shape.bits)) - choose(n - 1, size - 1) * inside - choose(n - 1, size) * outside;
-  if (missing < 0n || missing > choose(n - 1, size - 1)) throw new Refusal("channel.sum", { row: 1 });
-  const subsets = combinations(n, size);
-  return Array.from({ length: n }, (_, input) => {
+function subset(size, inside, outside, { inputs, outputs, bits }) {
+  if (size < 1 || size >= inputs || choose(inputs, size) !== BigInt(outputs)) throw new Refusal("channel.shape");
+  const holding = choose(inputs - 1, size - 1);
+  const missing = (1n << BigInt(bits)) - holding * inside - choose(inputs - 1, size) * outside;
+  if (missing < 0n || missing > holding) throw new Refusal("channel.sum", { row: 1 });
+  const subsets = combinations(inputs, size);
+  return Array.from({ length: inputs }, (_, input) => {
     let left = missing;
     return subsets.map((members) => {
       if (!members.includes(input)) return outside;
@@ -44,34 +43,30 @@ function subset(size, inside, outside, shape) {
  * Noise added to the level and clamped to the outputs; input x stands at output `offset` + x; ∅ is the mean row.
  * @param {bigint[]} noise @param {number} offset @param {boolean} nullInput @param {Shape} shape
  */
-function clamp(noise, offset, nullInput, shape) {
+function clamp(noise, offset, nullInput, { inputs, outputs, bits }) {
   if (noise.length % 2 === 0) throw new Refusal("channel.shape");
   const reach = (noise.length - 1) / 2;
-  const rows = Array.from({ length: shape.inputs - (nullInput ? 1 : 0) }, (_, level) => {
-    const row = Array.from({ length: shape.outputs }, () => 0n);
-    noise.forEach((weight, i) => {
-      const landing = Math.min(Math.max(i - reach + level + offset, 0), shape.outputs - 1);
-      row[landing] = (row[landing] ?? 0n) + weight;
-    });
+  const rows = Array.from({ length: inputs - Number(nullInput) }, (_, level) => {
+    const row = Array(outputs).fill(0n);
+    noise.forEach((weight, i) => { row[Math.min(Math.max(i - reach + level + offset, 0), outputs - 1)] += weight; });
     return row;
   });
-  return nullInput ? [...rows, meanRow(rows, shape)] : rows;
+  return nullInput ? [...rows, meanRow(rows, 1n << BigInt(bits))] : rows;
 }
 
-/** Rounded down, the remainder on the first largest weight. @param {bigint[][]} rows @param {Shape} shape */
-function meanRow(rows, shape) {
-  const mean = Array.from({ length: shape.outputs }, (_, y) =>
-    rows.reduce((sum, row) => sum + (row[y] ?? 0n), 0n) / BigInt(rows.length));
+/** Rounded down, the remainder on the first largest weight. @param {bigint[][]} rows @param {bigint} total */
+function meanRow(rows, total) {
+  const sum = (/** @type {bigint[]} */ weights) => weights.reduce((a, b) => a + b);
+  const mean = (rows[0] ?? []).map((_, y) => sum(rows.map((row) => row[y] ?? 0n)) / BigInt(rows.length));
   const most = mean.reduce((a, b) => (b > a ? b : a));
-  const rest = (1n << BigInt(shape.bits)) - mean.reduce((a, b) => a + b);
-  mean[mean.indexOf(most)] = most + rest;
+  mean[mean.indexOf(most)] = most + total - sum(mean);
   return mean;
 }
 
-/** @param {unknown} value */
+/** @param {any} value @returns {number} */
 function whole(value) {
   if (!Number.isSafeInteger(value)) throw new Refusal("channel.weight", { got: String(value) });
-  return /** @type {number} */ (value);
+  return value;
 }
 
 /** @param {number} n @param {number} size */
@@ -81,13 +76,9 @@ function choose(n, size) {
   return ways;
 }
 
-/** All subsets of 0 … n − 1 with `size` members, in lexicographic order. @param {number} n @param {number} size */
-function combinations(n, size) {
-  const all = /** @type {number[][]} */ ([]);
-  const grow = (/** @type {number[]} */ members, /** @type {number} */ next) => {
-    if (members.length === size) return void all.push(members);
-    for (let member = next; member <= n - size + members.length; member++) grow([...members, member], member + 1);
-  };
-  grow([], 0);
-  return all;
+/** All subsets of first … n − 1 with `size` members, in lexicographic order. @param {number} n @param {number} size @param {number} [first] @returns {number[][]} */
+function combinations(n, size, first = 0) {
+  if (size === 0) return [[]];
+  const firsts = Array.from({ length: n - size - first + 1 }, (_, i) => first + i);
+  return firsts.flatMap((member) => combinations(n, size - 1, member + 1).map((others) => [member, ...others]));
 }

@@ -1,18 +1,20 @@
 /**
  * The page's words: one catalogue a language, the same keys in each (a test compares them), named with their hashes in
- * the entry page.
+ * the entry page. Which language, the device decides: everybody gets the same page.
  */
-import { api } from "./api.js";
+import { Problem, api } from "./api.js";
+import { shownDown, shownUp } from "./nano.js";
+import { Refusal } from "./refusal.js";
+/** @import { Values } from "./types.js" */
 
 /** @type {Record<string, string>} */
 let words = {};
 
-/** The languages that the entry page offers. */
-function catalogues() {
-  return [...document.querySelectorAll("link[rel=alternate][hreflang]")].map((link) => /** @type {HTMLLinkElement} */ (link));
-}
+/** The catalogues that the entry page offers. */
+const catalogues = () => /** @type {HTMLLinkElement[]} */ ([...document.querySelectorAll("link[rel=alternate][hreflang]")]);
 
 export const languages = () => catalogues().map((link) => link.hreflang);
+export const language = () => document.documentElement.lang;
 
 /** @param {string | undefined} wanted  what the worker chose, else the browser's own */
 export async function setLanguage(wanted) {
@@ -23,25 +25,35 @@ export async function setLanguage(wanted) {
   document.documentElement.lang = found.hreflang;
 }
 
-/** A sentence with its values filled in. @param {string} key @param {Record<string, string | number>} [values] */
+/** A sentence with its values filled in. @param {string} key @param {Values} [values] */
 export function t(key, values = {}) {
   return (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
 
-/** What a refusal says, in words. @param {{key: string, values: Record<string, string | number>}} refusal */
-export function refusalText({ key, values }) {
-  const exact = `refusal.${key}`;
-  return exact in words ? t(exact, values) : t(`refusal.${key.split(".")[0]}`, { got: key });
+/** What went wrong, in words. @param {unknown} error */
+export function errorText(error) {
+  if (error instanceof Refusal) return refusalText(error);
+  if (error instanceof Problem && `problem.${error.code}` in words) return t(`problem.${error.code}`);
+  return t("error", { detail: error instanceof Error ? error.message : String(error) });
+}
+
+/** @param {Refusal} refusal */
+function refusalText({ key, values }) {
+  const exact = `refusal.${key}`, { needed, left, neededRho, leftRho } = values;
+  if (!(exact in words)) return t(`refusal.${key.split(".")[0]}`, { got: key });
+  // The ledger counts in nano-units; people read ε.
+  const amounts = { needed: shownUp(needed), left: shownDown(left), neededRho: shownUp(neededRho), leftRho: shownDown(leftRho) };
+  return t(exact, needed === undefined ? values : amounts);
 }
 
 /** Rounded up: what is shown as used or as known is never understated. @param {number} share */
 export function percent(share) {
   const shown = Math.max(0, Math.ceil(share * 100 - 1e-9)) / 100;
-  return new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(shown);
+  return new Intl.NumberFormat(language(), { style: "percent" }).format(shown);
 }
 
 /** @param {number} cents */
-export function money(cents) {
-  const format = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  return new Intl.NumberFormat(document.documentElement.lang, format).format(cents / 100);
-}
+export const money = (cents) => new Intl.NumberFormat(language(), { minimumFractionDigits: 2 }).format(cents / 100);
+
+/** @param {string} day */
+export const date = (day) => new Date(day).toLocaleDateString(language(), { dateStyle: "medium", timeZone: "UTC" });

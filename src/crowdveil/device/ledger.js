@@ -8,12 +8,12 @@
 import { sha256Of } from "./canonical.js";
 import { add, nanoDown, rhoMax } from "./nano.js";
 import { Refusal } from "./refusal.js";
-/** @import { Charge, Line } from "./types.js" */
+/** @import { AskToCharge, Charge, Line } from "./types.js" */
 
-export const FORMAT = "crowdveil-ledger/1";
+const FORMAT = "crowdveil-ledger/1";
 
 /** One final δ for everything together. */
-export const DELTA = 1e-6;
+const DELTA = 1e-6;
 
 /** Both ceilings that a cap on ε means. @param {number} epsilonNano */
 export function capOf(epsilonNano) {
@@ -22,9 +22,7 @@ export function capOf(epsilonNano) {
 
 /** What was spent since a day; without one, ever. @param {Iterable<Line>} lines @param {string} [since] */
 export function spent(lines, since = "") {
-  let total = { epsilon: 0, rho: 0 };
-  for (const line of lines) if (line.day >= since) total = sum(total, line);
-  return total;
+  return [...lines].filter((line) => line.day >= since).reduce(sum, { epsilon: 0, rho: 0 });
 }
 
 /** The either-or rule: one of the two sums suffices. @param {Charge} sum @param {Charge} cap */
@@ -32,9 +30,9 @@ export function within(sum, cap) {
   return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;
 }
 
-/** What remains in each currency. @param {Charge} sum @param {Charge} cap */
-export function left(sum, cap) {
-  return { epsilon: Math.max(0, cap.epsilon - sum.epsilon), rho: Math.max(0, cap.rho - sum.rho) };
+/** By how much one exceeds the other, in each currency. @param {Charge} one @param {Charge} other */
+export function beyond(one, other) {
+  return { epsilon: Math.max(0, one.epsilon - other.epsilon), rho: Math.max(0, one.rho - other.rho) };
 }
 
 /** @param {Charge} a @param {Charge} b */
@@ -44,7 +42,7 @@ export function sum(a, b) {
 
 /**
  * The line that may be added, or a refusal with the numbers. A key charged before costs nothing more.
- * @param {Map<string, Line>} lines @param {Line} line @param {Charge} cap @param {string} [since] @returns {Line}
+ * @type {AskToCharge}
  */
 export function charge(lines, line, cap, since = "") {
   const before = lines.get(line.key);
@@ -52,14 +50,12 @@ export function charge(lines, line, cap, since = "") {
   const already = spent(lines.values(), since);
   const free = line.epsilon === 0 && line.rho === 0;
   if (free || within(sum(already, line), cap)) return line;
-  throw refusal(line.name, line, left(already, cap));
+  throw refusal(line, beyond(cap, already));
 }
 
-/** The refusal in numbers. @param {string} name @param {Charge} cost @param {Charge} rest */
-export function refusal(name, cost, rest) {
-  return new Refusal("ledger.refused", {
-    name, needed: cost.epsilon, left: rest.epsilon, neededRho: cost.rho, leftRho: rest.rho,
-  });
+/** The refusal in numbers. @param {Charge} cost @param {Charge} left */
+export function refusal(cost, left) {
+  return new Refusal("ledger.refused", { needed: cost.epsilon, left: left.epsilon, neededRho: cost.rho, leftRho: left.rho });
 }
 
 /**
@@ -68,11 +64,10 @@ export function refusal(name, cost, rest) {
  * @param {Map<string, Line>} lines @param {Charge} elsewhere @param {string} day @returns {Line | null}
  */
 export function carryOver(lines, elsewhere, day) {
-  const own = spent(lines.values());
-  const epsilon = Math.max(0, elsewhere.epsilon - own.epsilon), rho = Math.max(0, elsewhere.rho - own.rho);
-  if (epsilon === 0 && rho === 0) return null;
-  const key = `carried-over ${[...lines.values()].filter((line) => line.kind === "carried-over").length + 1}`;
-  return { key, kind: "carried-over", name: "", level: "", reports: 0, epsilon, rho, day };
+  const kind = "carried-over", missing = beyond(elsewhere, spent(lines.values()));
+  if (missing.epsilon === 0 && missing.rho === 0) return null;
+  const key = `${kind} ${[...lines.values()].filter((line) => line.kind === kind).length + 1}`;
+  return { key, kind, name: "", level: "", reports: 0, ...missing, day };
 }
 
 /**
@@ -102,9 +97,8 @@ export function merge(lines, others) {
   return others.flatMap((other) => {
     const own = lines.get(other.key);
     if (!own) return [other];
-    const epsilon = Math.max(0, other.epsilon - own.epsilon), rho = Math.max(0, other.rho - own.rho);
-    const key = `${other.key} elsewhere`;
-    return (epsilon || rho) && !lines.has(key) ? [{ ...other, key, epsilon, rho }] : [];
+    const more = beyond(other, own), key = `${other.key} elsewhere`;
+    return (more.epsilon || more.rho) && !lines.has(key) ? [{ ...other, key, ...more }] : [];
   });
 }
 
@@ -118,10 +112,8 @@ function isLine(line) {
 /** @param {string} text @returns {Record<string, any>} */
 function parsed(text) {
   try {
-    const value = JSON.parse(text);
-    if (value && typeof value === "object") return value;
+    return Object(JSON.parse(text));
   } catch {
-    // Said below: not JSON is not a ledger.
+    return {}; // Not JSON is not a ledger, as its format then says.
   }
-  throw new Refusal("ledger.format");
 }

@@ -4,7 +4,7 @@
 export class Refusal extends Error {
   /**
    * @param {string} key  names a sentence of the catalogue, for example "channel.hash"
-   * @param {Record<string, string | number>} [values]  what the sentence fills in
+   * @param {Record<string, any>} [values]  what the sentence fills in
    */
   constructor(key, values = {}) {
     super(`${key} ${JSON.stringify(values)}`);

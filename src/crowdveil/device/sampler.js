@@ -56,15 +56,13 @@ function inputCode(channel, answer) {
  */
 function thresholds(channel) {
   const { rotation, weights, inputs } = channel;
-  if (rotation) {
-    const shared = prefixSums([rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)]);
-    return () => shared;
-  }
   const rows = /** @type {Map<number, Thresholds>} */ (new Map());
   return (input) => {
-    const row = rows.get(input) ?? prefixSums(weights[input] ?? []);
-    rows.set(input, row);
-    return row;
+    const place = rotation ? 0 : input;
+    const row = rotation ? [rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)] : weights[input] ?? [];
+    const sums = rows.get(place) ?? prefixSums(row);
+    rows.set(place, sums);
+    return sums;
   };
 }
 

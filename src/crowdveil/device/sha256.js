@@ -8,35 +8,27 @@ const START = Uint32Array.from(PRIMES.slice(0, 8), (prime) => fractionBits(Math.
 
 /** The hash in hexadecimal. @param {Uint8Array} bytes */
 export function sha256(bytes) {
-  const state = START.slice();
-  const padded = pad(bytes);
-  const view = new DataView(padded.buffer);
-  const schedule = new Uint32Array(64);
-  for (let start = 0; start < padded.length; start += 64) compress(state, view, start, schedule);
+  const state = START.slice(), view = padded(bytes);
+  for (let start = 0; start < view.byteLength; start += 64) compress(state, view, start);
   return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
 }
 
 /** The message, a one bit, zeros, and its length in bits: a whole number of blocks. @param {Uint8Array} bytes */
-function pad(bytes) {
-  const padded = new Uint8Array((((bytes.length + 8) >> 6) + 1) << 6);
-  padded.set(bytes);
-  padded[bytes.length] = 0x80;
-  const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bytes.length / 2 ** 29));
-  view.setUint32(padded.length - 4, (bytes.length << 3) >>> 0);
-  return padded;
+function padded(bytes) {
+  const blocks = new Uint8Array((((bytes.length + 8) >> 6) + 1) << 6), view = new DataView(blocks.buffer);
+  blocks.set(bytes);
+  blocks[bytes.length] = 0x80;
+  view.setBigUint64(blocks.length - 8, 8n * BigInt(bytes.length));
+  return view;
 }
 
-/**
- * @param {Uint32Array} state @param {DataView} view @param {number} start @param {Uint32Array} w
- */
-function compress(state, view, start, w) {
-  for (let t = 0; t < 16; t++) w[t] = view.getUint32(start + 4 * t);
-  for (let t = 16; t < 64; t++) {
+/** @param {Uint32Array} state @param {DataView} view @param {number} start */
+function compress(state, view, start) {
+  const w = new Uint32Array(64);
+  for (let t = 0; t < 64; t++) {
     const x = at(w, t - 15), y = at(w, t - 2);
-    const s0 = turn(x, 7) ^ turn(x, 18) ^ (x >>> 3);
-    const s1 = turn(y, 17) ^ turn(y, 19) ^ (y >>> 10);
-    w[t] = at(w, t - 16) + s0 + at(w, t - 7) + s1;
+    const s0 = turn(x, 7) ^ turn(x, 18) ^ (x >>> 3), s1 = turn(y, 17) ^ turn(y, 19) ^ (y >>> 10);
+    w[t] = t < 16 ? view.getUint32(start + 4 * t) : at(w, t - 16) + s0 + at(w, t - 7) + s1;
   }
   let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
   for (let t = 0; t < 64; t++) {
@@ -65,5 +57,5 @@ function firstPrimes(count) {
 
 /** The first 32 bits behind the point. @param {number} root */
 function fractionBits(root) {
-  return Math.floor((root - Math.floor(root)) * 2 ** 32);
+  return Math.floor((root % 1) * 2 ** 32);
 }

@@ -16,11 +16,10 @@ export async function openStore(name = "crowdveil") {
   const database = await finished(request);
   return {
     update: (decide) => change(database, decide),
-    clear: async () => {
-      const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
+    clear: () => change(database, (_, transaction) => {
       TABLES.forEach((table) => transaction.objectStore(table).clear());
-      await committed(transaction);
-    },
+      return { result: undefined };
+    }),
   };
 }
 
@@ -28,15 +27,12 @@ export async function openStore(name = "crowdveil") {
 async function change(database, decide) {
   // Strict: the draw is on the disk before it is shown, so a crash cannot lead to a second draw.
   const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
-  const done = committed(transaction);
-  const rows = emptyRows();
-  await Promise.all(TABLES.map(async (table) => {
-    const objects = transaction.objectStore(table);
-    const [keys, values] = await Promise.all([finished(objects.getAllKeys()), finished(objects.getAll())]);
-    keys.forEach((key, i) => rows[table].set(String(key), values[i]));
-  }));
+  const done = new Promise((resolve, reject) => {
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
+  });
   try {
-    const { result, writes = [] } = decide(rows);
+    const { result, writes = [] } = decide(await rowsOf(transaction), transaction);
     for (const { table, key, value } of writes) {
       if (value === undefined) transaction.objectStore(table).delete(key);
       else transaction.objectStore(table).put(value, key);
@@ -50,9 +46,14 @@ async function change(database, decide) {
   }
 }
 
-/** @returns {Rows} */
-function emptyRows() {
-  return { ledger: new Map(), outbox: new Map(), settings: new Map(), drafts: new Map() };
+/** @param {IDBTransaction} transaction @returns {Promise<Rows>} */
+async function rowsOf(transaction) {
+  const tables = await Promise.all(TABLES.map(async (table) => {
+    const objects = transaction.objectStore(table);
+    const [keys, values] = await Promise.all([finished(objects.getAllKeys()), finished(objects.getAll())]);
+    return [table, new Map(keys.map((key, i) => [String(key), values[i]]))];
+  }));
+  return Object.fromEntries(tables);
 }
 
 /** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
@@ -60,13 +61,5 @@ function finished(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
-  });
-}
-
-/** @param {IDBTransaction} transaction @returns {Promise<void>} */
-function committed(transaction) {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
-    transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
   });
 }

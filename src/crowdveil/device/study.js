@@ -6,17 +6,16 @@ import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal } from "./refusal.js";
-/** @import { Cell, Channel, Charge, Level, LogEntry, Question, Study } from "./types.js" */
+/** @import { CellsOf, Channel, Charge, CheckFits, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
 
-export const FORMAT = "crowdveil-study/1";
 const LEVELS = ["none", "low", "medium", "high"];
 // ρ is searched; both sides may stop a little apart.
 const RHO_TOLERANCE = 1.001;
 
-/** Check what the broker sent against itself and the log; refuse otherwise. @param {any} answer @param {LogEntry} entry @param {string} id @returns {Study} */
+/** Check what the broker sent against itself and the log; refuse otherwise. @type {ReadStudy} */
 export function readStudy(answer, entry, id) {
   const definition = answer?.definition;
-  if (definition?.format !== FORMAT || definition.id !== id) throw new Refusal("study.format");
+  if (definition?.format !== "crowdveil-study/1" || definition.id !== id) throw new Refusal("study.format");
   const sha256 = sha256Of(definition);
   if (sha256 !== answer.sha256) throw new Refusal("study.hash");
   if (entry?.study !== id || entry.sha256 !== sha256) throw new Refusal("study.log");
@@ -36,8 +35,8 @@ export function readStudy(answer, entry, id) {
 /** The log is a chain: each entry names the one before it. @param {LogEntry} entry @param {string} [previous] */
 export function checkEntry(entry, previous) {
   const { entry: name, ...content } = entry;
-  if (sha256Of(content) !== name) throw new Refusal("study.log");
-  if (previous !== undefined && entry.previous !== previous) throw new Refusal("study.log");
+  const follows = previous === undefined || entry.previous === previous;
+  if (!follows || sha256Of(content) !== name) throw new Refusal("study.log");
 }
 
 /** @param {string} name @param {unknown} wire */
@@ -60,7 +59,7 @@ function checkQuestions(questions) {
   if (seen.size === 0) throw new Refusal("study.questions", { got: "" });
 }
 
-/** @param {any} level @param {Map<string, Channel>} all @param {Omit<Study, "levels">} study @returns {Level} */
+/** @type {ReadLevel} */
 function readLevel(level, all, study) {
   if (!LEVELS.includes(level.name)) throw new Refusal("study.level", { got: String(level.name) });
   const channels = new Map(study.questions.map((question) => {
@@ -69,15 +68,15 @@ function readLevel(level, all, study) {
     checkFits(channel, question, study.protectsParticipation);
     return [question.id, channel];
   }));
-  const isProtected = [...channels.values()].every((channel) => Number.isFinite(channel.epsilon));
+  const used = [...channels.values()], isProtected = used.every((channel) => Number.isFinite(channel.epsilon));
   const fits = isProtected === level.protected && isProtected === (level.name !== "none");
   if (!fits || (!isProtected && study.protectsParticipation)) throw new Refusal("study.protection", { level: level.name });
-  const charge = isProtected ? chargeOf([...channels.values()], study) : { epsilon: 0, rho: 0 };
+  const charge = isProtected ? chargeOf(used, study) : { epsilon: 0, rho: 0 };
   checkCharge(level, charge, isProtected);
   return { name: level.name, protected: isProtected, pay: level.pay_cents, charge, channels };
 }
 
-/** The channel takes in exactly what may be answered. @param {Channel} channel @param {Question} question @param {boolean} protects */
+/** The channel takes in exactly what may be answered. @type {CheckFits} */
 function checkFits(channel, question, protects) {
   const wanted = protects ? [...symbols(question.domain), null] : symbols(question.domain);
   const fits = wanted.length === channel.inputs.length && wanted.every((symbol, i) => symbol === channel.inputs[i]);
@@ -93,8 +92,7 @@ function checkCharge(level, computed, isProtected) {
 }
 
 /** The loss of one report; ρ is searched once for each channel. @param {Channel} channel @returns {Charge} */
-export function lossOf(channel) {
-  if (!Number.isFinite(channel.epsilon)) return { epsilon: 0, rho: 0 };
+function lossOf(channel) {
   const known = losses.get(channel.sha256) ?? { epsilon: nanoUp(channel.epsilon), rho: nanoUp(rho(channel)) };
   losses.set(channel.sha256, known);
   return known;
@@ -124,19 +122,12 @@ export function symbols(domain) {
 /** The levels of a scale as exact decimals. @param {{low: string, high: string, step: string}} scale */
 function levels({ low, high, step }) {
   const digits = Math.max(...[low, high, step].map((text) => (text.split(".")[1] ?? "").length));
-  const units = (/** @type {string} */ text) => BigInt(Number(text).toFixed(digits).replace(".", ""));
-  const all = /** @type {string[]} */ ([]);
-  for (let level = units(low); level <= units(high) && all.length <= 100_001; level += units(step)) {
-    all.push(decimal(level, digits));
-  }
-  return all;
-}
-
-/** @param {bigint} units @param {number} digits */
-function decimal(units, digits) {
-  const sign = units < 0n ? "-" : "", padded = (units < 0n ? -units : units).toString().padStart(digits + 1, "0");
-  const part = digits ? padded.slice(-digits).replace(/0+$/, "") : "";
-  return `${sign}${digits ? padded.slice(0, -digits) : padded}${part && `.${part}`}`;
+  const units = (/** @type {string} */ text) => Math.round(Number(text) * 10 ** digits);
+  const n = Math.min(Math.floor((units(high) - units(low)) / units(step)) + 1, 100_001);
+  return Array.from({ length: n }, (_, i) => {
+    const text = ((units(low) + i * units(step)) / 10 ** digits).toFixed(digits);
+    return digits ? text.replace(/\.?0+$/, "") : text;
+  });
 }
 
 /** All sets of boxes, ordered by bit mask. @param {string[]} boxes */
@@ -157,8 +148,7 @@ export function visible(study, answers) {
 
 /**
  * The cells that will be reported: every question where participation is protected, else the answered ones.
- * @param {Study} study @param {Level} level @param {Map<string, string>} answers  symbols by question
- * @returns {Cell[]}
+ * @type {CellsOf}
  */
 export function cellsOf(study, level, answers) {
   const shown = new Set(visible(study, answers).map((question) => question.id));

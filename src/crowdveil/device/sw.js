@@ -2,13 +2,15 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "b9150e0649a8ffb705f6f0c6158e7faf3ac872ab2a49a8624589d773e8c8b058";
+const RELEASE = "e694f6a210720fd53622e2deec4102096133ab37ab10605b5591c5ddc2ba3b68";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
-scope.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
-scope.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(takeOver()));
-scope.addEventListener("message", (/** @type {any} */ event) => { if (event.data === "use") scope.skipWaiting(); });
-scope.addEventListener("fetch", (/** @type {any} */ event) => {
+/** @param {string} name @param {(event: any) => unknown} work */
+const on = (name, work) => scope.addEventListener(name, work);
+on("install", (event) => event.waitUntil(keepAll()));
+on("activate", (event) => event.waitUntil(takeOver()));
+on("message", (event) => event.data === "use" && scope.skipWaiting());
+on("fetch", (event) => {
   const { method, url } = event.request;
   if (method === "GET" && url.startsWith(scope.registration.scope)) event.respondWith(kept(url));
 });

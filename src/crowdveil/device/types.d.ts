@@ -1,4 +1,5 @@
 // The shapes that the device's modules hand to each other. Read by the type checker only; the browser never loads it.
+import type { Device } from "./worker.js";
 
 // the channel
 /** null is ∅, "no answer" */
@@ -47,6 +48,8 @@ export type Line = {
   day: string;
 };
 
+export type AskToCharge = (lines: Map<string, Line>, line: Line, cap: Charge, since?: string) => Line;
+
 // the study
 export type Question = {
   id: string;
@@ -80,6 +83,12 @@ export type Study = {
 export type LogEntry = { index: number; study: string; sha256: string; day: string; previous: string; entry: string };
 export type Cell = { question: string; channel: Channel; answer: number };
 
+export type ReadStudy = (answer: any, entry: LogEntry, id: string) => Study;
+export type ReadLevel = (level: any, all: Map<string, Channel>, study: Omit<Study, "levels">) => Level;
+export type CheckFits = (channel: Channel, question: Question, protects: boolean) => void;
+/** Answers are symbols by question. */
+export type CellsOf = (study: Study, level: Level, answers: Map<string, string>) => Cell[];
+
 // the outbox
 export type Entry = {
   study: string;
@@ -95,30 +104,78 @@ export type Entry = {
   /** What was answered; never sent, and can be forgotten. */
   answers: Record<string, string>;
   receipt: any;
+  /** Whether the receipt is signed by this broker; null where this browser cannot tell. */
+  genuine?: boolean | null;
   day: string;
 };
+
+export type Commit = (
+  store: Store,
+  study: Study,
+  level: Level,
+  answers: Map<string, string>,
+  setting: { cap: Charge; day: string; since?: string },
+) => Promise<Entry>;
+
+export type LineOf = (study: Study, level: Level, cells: Cell[], day: string) => Line;
+export type DrawEntry = (study: Study, level: Level, cells: Cell[]) => Omit<Entry, "answers" | "day">;
+export type SetEntry = (store: Store, study: string, changed: Partial<Entry>) => Promise<Entry>;
 
 // the store
 export type Table = "ledger" | "outbox" | "settings" | "drafts";
 export type Rows = Record<Table, Map<string, any>>;
 /** Without a value the row is removed. */
 export type Write = { table: Table; key: string; value?: any };
-export type Decide<T> = (rows: Rows) => { result: T; writes?: Write[] };
+export type Decide<T> = (rows: Rows, transaction: IDBTransaction) => { result: T; writes?: Write[] };
 export type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
 
 // the worker and the pages
-export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string };
+export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string; brokerKey?: string };
 export type Draft = { level: string; expires: string; answers: Record<string, string> };
 export type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
 export type Budget = { cap: Charge; used: Charge; left: Charge; share: number };
-export type Child = Node | string | number | null | undefined | false;
+export type Child = Node | string | number | Record<string, any> | null | undefined | false;
+/** What a sentence of the catalogue is filled in with. */
+export type Values = Record<string, any>;
+export type Field = { id: string; legend: string; answer: string | undefined; onAnswer: OnAnswer };
+export type Radio = (
+  name: string, value: string, label: Child | Child[], checked: boolean, onchange: () => void, type?: string,
+) => HTMLElement;
+export type Choice = (
+  label: string, values: string[], current: string, onchoice: (value: string) => void, words: (value: string) => string,
+) => HTMLElement;
+export type Panel = (kind: string, drawing: "lock" | "send" | "eye", title: string, content: string) => HTMLElement;
 /** undefined: skipped */
 export type OnAnswer = (symbol: string | undefined) => void;
 export type Context = {
-  store: Store;
+  device: Device;
   state: State;
-  again: () => Promise<void>;
   act: (work: () => Promise<unknown>) => Promise<void>;
-  say: (text: string) => void;
+  show: () => Promise<void>;
+  go: (work: () => Promise<unknown>, said?: (result: any) => string) => Promise<void>;
   release: { name: string; signed: boolean };
+};
+
+// the network
+export type Call = (
+  method: string,
+  path: string,
+  options?: { body?: object; token?: string; headers?: Record<string, string> },
+) => Promise<any>;
+export type Api = {
+  words: (url: string, integrity: string) => Promise<Record<string, string>>;
+  info: () => Promise<any>;
+  studies: () => Promise<any>;
+  study: (id: string) => Promise<any>;
+  log: (after: number) => Promise<any>;
+  join: (level: string, cap: number) => Promise<any>;
+  myStudies: (token: string) => Promise<any>;
+  me: (token: string) => Promise<any>;
+  change: (token: string, changed: object) => Promise<any>;
+  leave: (token: string) => Promise<any>;
+  exportMine: (token: string) => Promise<any>;
+  payments: (token: string) => Promise<any>;
+  reserve: (token: string, id: string, level: string, sha256: string) => Promise<any>;
+  submit: (token: string, entry: Entry) => Promise<any>;
+  withdraw: (id: string, key: string) => Promise<any>;
 };

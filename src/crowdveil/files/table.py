@@ -26,6 +26,8 @@ from crowdveil.exact import decimal_text
 from crowdveil.files.problems import Problem, empty_id
 
 _MANY_ROWS = 200_000
+# How gzip, zip, Zstandard and bzip2 files begin.
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")
 _SAME = {"task": "question", "label": "answer"}
 
 
@@ -111,10 +113,15 @@ def find_columns(
         if not any(name in found for name in alternatives):
             missing = " or ".join(f"'{_also(name)}'" for name in alternatives)
             raise FileError(
-                f"the column {missing} is missing; got {', '.join(names)}", fix="rename or add it", source=source
+                f"the column {missing} is missing; got {', '.join(names)}", fix=_column_fix(names), source=source
             )
     wanted = {name for entry in needed for name in ((entry,) if isinstance(entry, str) else entry)} | set(optional)
     return {ours: name for ours, name in found.items() if ours in wanted}
+
+
+def _column_fix(names: Sequence[str]) -> str:
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    return f"save the file with commas between cells instead of {other!r}" if other else "rename or add it"
 
 
 def _also(name: str) -> str:
@@ -167,6 +174,9 @@ def _header(path: Path) -> list[str]:
 def _csv_fault(path: Path, n_columns: int, said: str) -> FileError:
     """Find the row that Arrow stumbled over; slow, but only bad files pay for it."""
     with path.open("rb") as stream:
+        if stream.read(4).startswith(_COMPRESSED):
+            return FileError("the file is compressed", fix="unpack it first, or save it as Parquet", source=path.name)
+        stream.seek(0)
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode()

@@ -20,10 +20,10 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision
-from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
+from crowdveil.inference.message_model import MessageModel, normalised, reading
+from crowdveil.inference.model import Block, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes, worker_types
@@ -34,29 +34,18 @@ _NO_GOLD = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ChannelBPModel:
+class ChannelBPModel(MessageModel):
     """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`.
 
     Messages to the workers live in the blocks' state; messages to the questions are made anew in every sweep.
     """
 
-    context: Context
-    emission: Emission
-    precision: Precision
     types: WorkerTypes
     type_weight: float
     class_weight: float
     damping: float
 
-    objective: ClassVar[str] = "mean change of the posteriors (residual)"
-    goal: ClassVar[Goal] = "vanish"
-    keeps_rows: ClassVar[bool] = False
-    remembers: ClassVar[bool] = True
-    by_worker: ClassVar[tuple[str, ...]] = ("belief",)
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
-
-    def init(self) -> Parameters:
-        return self.context.start
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
@@ -68,33 +57,22 @@ class ChannelBPModel:
             return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
         total = np.zeros((self.context.n_workers, len(self.types)))
         moved = self._sweep(block, parameters, state, total)
-        answered = state.posterior[state.answered]
-        statistics = {
-            "messages": total,
-            "classes": answered.sum(axis=0, dtype=np.float64),
-            "moved": np.array(moved),
-            "questions": np.array(float(len(answered))),
-        }
-        return statistics, state
+        return self.swept(total, moved, state, "classes"), state
 
     def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
-        log_belief = parameters["belief"]
-        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(self.precision)
         ability = self.types.ability
         options = self.emission.table[: self.emission.n_options]
         guess = (1 - ability) * (self.types.leaning @ options).T
-        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
         moved: float = message_kernels().choice_sweep(
             state.starts,
             state.worker,
             state.symbol,
             state.message,
-            np.maximum(belief, belief.dtype.type(1e-30)),
-            parameters["share"].astype(self.precision),
+            *self.believed(parameters),
             ability.astype(self.precision),
             np.ascontiguousarray(guess, dtype=self.precision),
             np.ascontiguousarray(options.T, dtype=self.precision),
-            empty.astype(self.precision),
+            self.empty(),
             parameters["log_classes"],
             _NO_GOLD if block.gold is None else block.gold,
             self.damping,
@@ -103,17 +81,10 @@ class ChannelBPModel:
         )
         return moved
 
-    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        if "moved" not in statistics:
-            return float("nan")
-        return float(statistics["moved"] / max(float(statistics["questions"]), 1.0))
-
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
             return {**self.first(shares(statistics)), **parameters}
-        log_belief = statistics["messages"] + parameters["log_types"]
-        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
-        belief /= belief.sum(axis=1, keepdims=True)
+        belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
         types = self.type_weight * self.types.share + belief.sum(axis=0)
@@ -135,9 +106,6 @@ class ChannelBPModel:
             "log_types": log_types,
             "log_classes": np.full(self.emission.n_options, -np.log(self.emission.n_options)),
         }
-
-    def project(self, parameters: Parameters) -> Parameters:
-        return parameters
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
         posterior = state.posterior.copy()
@@ -170,7 +138,7 @@ class ChannelBPModel:
         rival = np.where(rival == top, ranked[:, 0], rival)
         mean, variance = ability_moments(parameters["belief"], self.types.ability)
         options = self.emission.table[: self.emission.n_options].T
-        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
+        empty = self.empty()
         who, what, question = state.worker, state.symbol, state.question
         share, able = parameters["share"][who], mean[who]
         even = options.mean(axis=1)[what]
@@ -188,8 +156,7 @@ class ChannelBPModel:
 
 def ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
     """Mean and variance of each worker's ability."""
-    belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
-    belief /= belief.sum(axis=1, keepdims=True)
+    belief = normalised(log_belief)
     mean = belief @ ability
     return mean, np.maximum(belief @ ability**2 - mean**2, 0.0)
 
@@ -226,7 +193,7 @@ class ChannelBP(IterativeMethod):
             raise InputError(f"damping must be from 0 to below 1; got {self.damping:g}")
 
     def model(self, context: Context) -> ChannelBPModel:
-        emission = emission_of(table_channels(context.channels), context.domain.size)
+        emission = reading(context)
         return ChannelBPModel(
             context=context,
             emission=emission,
@@ -249,8 +216,7 @@ class ChannelBP(IterativeMethod):
 
 
 def _skills(reports: Reports, log_belief: Array, types: WorkerTypes) -> Skills:
-    belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))
-    belief /= belief.sum(axis=1, keepdims=True)
+    belief = normalised(log_belief)
     order = np.argsort(types.skill, kind="stable")
     ordered = types.skill[order]
     below = np.cumsum(belief[:, order], axis=1)

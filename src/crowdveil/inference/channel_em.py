@@ -9,22 +9,23 @@ likelihood). The value is the posterior median.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.bounds.floor import scale_floor
 from crowdveil.domain import Scale
+from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision
-from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
+from crowdveil.inference.message_model import MessageModel, normalised, reading
+from crowdveil.inference.model import Block, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.truth_grid import TruthGrid, prior_of, quantiles, truth_grid
 from crowdveil.inference.votes import table_channels
@@ -32,6 +33,7 @@ from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 _LEVELS = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
+Truths = Literal["anywhere", "on-scale"]
 _ANYWHERE, _ON_LEVELS = 20.0, 5.0
 """Pseudo-questions whose truth lies anywhere, or is one of the levels."""
 _AT_RANDOM = 0.3
@@ -39,25 +41,15 @@ _AT_RANDOM = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ChannelEMModel:
+class ChannelEMModel(MessageModel):
     """Parameters: `belief` (log, worker × spread), `share` per worker, `log_spreads`, `prior` (weight of a point)."""
 
-    context: Context
-    emission: Emission
-    precision: Precision
     grid: TruthGrid
     spread_weight: float
     truth_weight: float
+    truths: Truths
 
-    objective: ClassVar[str] = "mean change of the posteriors (residual)"
-    goal: ClassVar[Goal] = "vanish"
-    keeps_rows: ClassVar[bool] = False
-    remembers: ClassVar[bool] = True
-    by_worker: ClassVar[tuple[str, ...]] = ("belief",)
     shared: ClassVar[tuple[str, ...]] = ("log_spreads", "prior")
-
-    def init(self) -> Parameters:
-        return self.context.start
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
@@ -70,39 +62,22 @@ class ChannelEMModel:
         total = np.zeros_like(parameters["belief"])
         prior = np.maximum(parameters["prior"], 1e-30).astype(self.precision)
         moved = message_kernels().scale_sweep(*self._inputs(parameters, state), prior, state.posterior, total)
-        answered = state.posterior[state.answered]
-        statistics = {
-            "messages": total,
-            "points": answered.sum(axis=0, dtype=np.float64),
-            "moved": np.array(float(moved)),
-            "questions": np.array(float(len(answered))),
-        }
-        return statistics, state
+        return self.swept(total, moved, state, "points"), state
 
     def _inputs(self, parameters: Parameters, state: MessageState) -> tuple[Array, ...]:
         """Rows, beliefs and tables as the kernels take them."""
-        log_belief = parameters["belief"]
-        belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True)).astype(self.precision)
-        table, empty = self.tables()
-        share = parameters["share"].astype(self.precision)
-        belief = np.maximum(belief, belief.dtype.type(1e-30))
-        return state.starts, state.worker, state.symbol, state.message, belief, share, table, empty
+        rows = state.starts, state.worker, state.symbol, state.message
+        return *rows, *self.believed(parameters), self.tables(), self.empty()
 
-    def tables(self) -> tuple[Array, Array]:
-        """P(symbol | truth, spread), symbol × spread × point, and P(symbol | ∅)."""
+    def tables(self) -> Array:
+        """P(symbol | truth, spread), symbol × spread × point."""
         through = self.grid.laws() @ self.emission.table[: self.emission.n_options]
-        empty = self.emission.table[-1] if self.emission.with_empty else np.zeros(self.emission.n_symbols)
-        return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=self.precision), empty.astype(self.precision)
-
-    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        if "moved" not in statistics:
-            return float("nan")
-        return float(statistics["moved"] / max(float(statistics["questions"]), 1.0))
+        return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=self.precision)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
             return {**self.first(shares(statistics)), **parameters}
-        belief = _normalised(statistics["messages"] + parameters["log_spreads"])
+        belief = normalised(statistics["messages"] + parameters["log_spreads"])
         spreads = self.spread_weight * self._spread_prior() + belief.sum(axis=0)
         log_spreads = np.log(spreads / spreads.sum())
         return {
@@ -137,24 +112,24 @@ class ChannelEMModel:
             "prior": self._truths(nothing),
         }
 
-    def project(self, parameters: Parameters) -> Parameters:
-        return parameters
-
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
         logs = np.zeros((block.n_questions, len(self.grid.points)))
         if "share" not in parameters:
             parameters = self.first(np.ones(self.context.n_workers))
         message_kernels().scale_logs(*self._inputs(parameters, state), logs)
         logs += np.log(np.maximum(parameters["prior"], 1e-300))
-        value, low, high = quantiles(self.grid, logs, _LEVELS)
-        known = state.answered
-        ends = self.grid.numbers.min(), self.grid.numbers.max()
-        return {
-            "value": np.where(known, value, np.nan),
-            "confidence": np.where(known, LEVEL, 0.0),
-            "low": np.where(known, low, ends[0]),
-            "high": np.where(known, high, ends[1]),
-        }
+        confidence = np.where(state.answered, LEVEL, 0.0)
+        return self._said(quantiles(self.grid, logs, _LEVELS), state.answered) | {"confidence": confidence}
+
+    def _said(self, found: list[Array], known: Array) -> Columns:
+        """Value and interval; of truths on the scale, the posterior of the latent number's nearest one."""
+        low, high = float(self.grid.numbers.min()), float(self.grid.numbers.max())
+        if self.truths == "on-scale":
+            # Clipping keeps the order, so the quantiles of the clipped number are the clipped quantiles.
+            found = [np.clip(each, low, high) for each in found]
+        unknown = (np.nan, low, high)
+        names = ("value", "low", "high")
+        return {name: np.where(known, each, other) for name, each, other in zip(names, found, unknown, strict=True)}
 
     def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
         if not isinstance(self.context.domain, Scale) or not n_answered:
@@ -175,24 +150,14 @@ class ChannelEMModel:
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         logs = np.log(np.maximum(parameters["prior"], 1e-300))[None]
-        value, low, high = (float(each[0]) for each in quantiles(self.grid, logs, _LEVELS))
-        ends = self.grid.numbers.min(), self.grid.numbers.max()
-        return {
-            "value": np.where(answered, value, np.nan),
-            "low": np.where(answered, low, ends[0]),
-            "high": np.where(answered, high, ends[1]),
-        }
-
-
-def _normalised(logs: Array) -> Array:
-    weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
+        return self._said(quantiles(self.grid, logs, _LEVELS), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelEM(IterativeMethod):
     """Numeric truths through the channel; `spread_weight` pseudo-workers, `truth_weight` pseudo-questions.
+
+    Answers are clipped to the scale; `truths` says whether truths are too ("on-scale") or may lie "anywhere".
 
     >>> from crowdveil import Answers, Reports
     >>> crowd = [("ada", "1352"), ("bob", "1452"), ("cy", "5115")]
@@ -210,17 +175,23 @@ class ChannelEM(IterativeMethod):
     tol: float = 3e-3
     spread_weight: float = 5.0
     truth_weight: float = 2.0
+    truths: Truths = "anywhere"
     precision: Precision = "float32"
 
+    def __post_init__(self) -> None:
+        IterativeMethod.__post_init__(self)
+        if self.truths not in ("anywhere", "on-scale"):
+            raise InputError(f"truths must be anywhere or on-scale; got {self.truths!r}")
+
     def model(self, context: Context) -> ChannelEMModel:
-        emission = emission_of(table_channels(context.channels), context.domain.size)
         return ChannelEMModel(
             context=context,
-            emission=emission,
+            emission=reading(context),
             precision=self.precision,
             grid=truth_grid(context.domain),
             spread_weight=self.spread_weight,
             truth_weight=self.truth_weight,
+            truths=self.truths,
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
@@ -234,7 +205,7 @@ class ChannelEM(IterativeMethod):
 
 def _skills(reports: Reports, log_belief: Array, grid: TruthGrid) -> Skills:
     """Posterior mean and interval of each worker's σ; answering at random counts as the whole range."""
-    belief = _normalised(log_belief)
+    belief = normalised(log_belief)
     spreads = np.append(grid.spreads, grid.range)
     below = np.cumsum(belief, axis=1)
     low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _LEVELS[1:])

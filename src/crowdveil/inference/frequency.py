@@ -13,7 +13,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import provenance
-from crowdveil.inference.votes import table_channels, votes_of
+from crowdveil.inference.votes import plain_votes, table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -42,7 +42,7 @@ class Frequency(Method):
         counts = np.stack(
             [np.bincount(reports.question[reports.channel == c], minlength=n_questions) for c in range(len(channels))]
         ).astype(np.float64)
-        votes = votes_of(reports, channels, n_questions, n_options)
+        votes = plain_votes(reports, channels, n_questions, n_options)
         shares, mass = _shares(votes, counts, channels)
         spread = np.sqrt(_variance(shares, mass, counts, channels))
         low, high = (np.clip(shares + side * QUANTILE * spread, 0.0, 1.0) for side in (-1, 1))

@@ -30,14 +30,34 @@ def votes_of(
     Where channels mix, each counts by what its reports are worth: one report at a small ε must not outvote ten clear
     answers. The least noisy channel's votes count in full.
     """
-    votes = np.zeros((n_questions, n_options))
+    worth = np.array([channel_worth(channel) for channel in channels]) if len(channels) > 1 else np.ones(1)
+    return _added(rows, channels, worth / worth.max(), n_questions, n_options)
+
+
+def plain_votes(
+    rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int, n_options: int
+) -> NDArray[np.float64]:
+    """Unbiased votes in which every report counts once, so that they add up to the number of answers.
+
+    That is what a share of the people needs: weighing by worth would let those who chose little privacy speak for all.
+    """
+    return _added(rows, channels, np.ones(len(channels)), n_questions, n_options)
+
+
+def _added(
+    rows: Reports | Block,
+    channels: tuple[Channel, ...],
+    weights: NDArray[np.float64],
+    n_questions: int,
+    n_options: int,
+) -> NDArray[np.float64]:
     if len(channels) == 1:
         return _channel_votes(rows.question, rows.report, channels[0], n_questions, n_options)
-    worth = np.array([channel_worth(channel) for channel in channels])
+    votes = np.zeros((n_questions, n_options))
     for index, channel in enumerate(channels):
         chosen = np.flatnonzero(rows.channel == index)
         counted = _channel_votes(rows.question[chosen], rows.report[chosen], channel, n_questions, n_options)
-        votes += counted * (worth[index] / worth.max())
+        votes += counted * weights[index]
     return votes
 
 

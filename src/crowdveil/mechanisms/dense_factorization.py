@@ -14,7 +14,7 @@ from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee, positive_epsilon
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import report_variance
-from crowdveil.mechanisms.profiles import Sign, task_profiles
+from crowdveil.mechanisms.profiles import Sign, question_profiles
 from crowdveil.mechanisms.reporting import Fill, all_rows, filled, laplace_noise, number_range, number_reports
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
@@ -64,7 +64,7 @@ class DenseFactorization(Mechanism):
                 f"dense-factorization has {self.factors} factors but only {n_questions} questions",
                 fix="give ridge or fewer factors",
             )
-        profiles = task_profiles(self.factors, n_questions, sign=self.sign, seed=self.seed)
+        profiles = question_profiles(self.factors, n_questions, sign=self.sign, seed=self.seed)
         gram = profiles @ profiles.T + self.ridge * np.eye(self.factors)
         worker, question, answer = all_rows(answers)
         value = filled(answers.domain, answer, self.fill, entropy).reshape(n_workers, n_questions)

@@ -15,7 +15,7 @@ from crowdveil.entropy import Entropy, uniforms
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee, positive_epsilon
 from crowdveil.mechanisms.base import Mechanism
-from crowdveil.mechanisms.profiles import Sign, task_profiles
+from crowdveil.mechanisms.profiles import Sign, question_profiles
 from crowdveil.mechanisms.reporting import all_rows, laplace_noise, number_range, number_reports
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
@@ -81,7 +81,7 @@ class MatrixFactorization(Mechanism):
         )
 
     def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
-        profiles = task_profiles(self.factors, len(answers.questions), sign=self.sign, seed=self.seed)
+        profiles = question_profiles(self.factors, len(answers.questions), sign=self.sign, seed=self.seed)
         worker, question, flat = all_rows(answers)
         grid = flat.reshape(len(answers.workers), len(answers.questions))
         self._check_counts(answers, (grid >= 0).sum(axis=1))

@@ -1,4 +1,4 @@
-"""The public task profiles V of the factorisation mechanisms: d × n numbers, every column of L1 norm 1."""
+"""The public profiles V of the questions, for the factorisation mechanisms: d × n, every column of L1 norm 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crowdveil.entropy import Keystream, uniforms
 Sign: TypeAlias = Literal["signed", "positive"]
 
 
-def task_profiles(n_factors: int, n_questions: int, *, sign: Sign, seed: int) -> NDArray[np.float64]:
+def question_profiles(n_factors: int, n_questions: int, *, sign: Sign, seed: int) -> NDArray[np.float64]:
     """V is drawn without looking at any answer and known to everybody, hence a seed and not the system's entropy.
 
     A column of norm 1 makes the L1 sensitivity of V·answers the range of one answer, which is what the noise covers.

@@ -9,6 +9,7 @@ knows neither the mix of workers nor the law of the truths: it has a prior on bo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
-from crowdveil.plan.setting import Setting
+from crowdveil.plan.setting import Part, Setting
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +26,8 @@ _MOST_BINS = 8
 _CELLS = 800_000
 _SIDE_REPORTS = 200_000
 _MOST_SIDE = 400
+TINY = 1e-300
+"""Stands for a probability of 0, whose logarithm must not meet a count of 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +36,14 @@ class Knowledge:
 
     belief: Floats
     given_class: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """A part of the crowd, and P(report | truth) of each class of workers through its channel."""
+
+    part: Part
+    tensor: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,47 +60,71 @@ def predict(setting: Setting, channel: Channel, *, effort: float = 1.0, seed: in
 
     `effort` below 1 trades precision for time; the same seed gives the same draws, so that settings compare fairly.
     """
+    return predict_parts(setting, [Part(channel, setting.n_workers)], effort=effort, seed=seed)
+
+
+def predict_parts(setting: Setting, parts: Sequence[Part], *, effort: float = 1.0, seed: int = 0) -> Prediction:
+    """The same for workers at several levels of privacy, each with a channel of its own."""
     rng = np.random.default_rng(seed)
-    tensor = setting.reports_given_truth(channel)
-    known = Knowledge(setting.crowd.believed[None, :], np.ones((len(setting.crowd.real), 1)))
+    groups = [_Group(part, setting.reports_given_truth(part.channel)) for part in parts]
+    known = [_unknown(setting) for _ in groups]
+    n_draws = int(effort * _SIDE_REPORTS / len(groups))
     for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
-        truth, belief = _questions(setting, tensor, known, rng, effort=0.1 * effort)
-        known = _learn(setting, tensor, truth, belief, rng, n_draws=int(effort * _SIDE_REPORTS))
-    truth, belief = _questions(setting, tensor, known, rng, effort=effort)
+        truth, belief = _questions(setting, groups, known, rng, effort=0.1 * effort)
+        known = [_learn(setting, group, truth, belief, rng, n_draws=n_draws) for group in groups]
+    truth, belief = _questions(setting, groups, known, rng, effort=effort)
     errors = _errors(setting, truth, belief)
     return Prediction(float(errors.mean()), float(errors.std()), float(errors.std()) / math.sqrt(len(errors)))
 
 
+def _unknown(setting: Setting) -> Knowledge:
+    return Knowledge(setting.crowd.believed[None, :], np.ones((len(setting.crowd.real), 1)))
+
+
 def _questions(
-    setting: Setting, tensor: Floats, known: Knowledge, rng: np.random.Generator, *, effort: float
+    setting: Setting, groups: Sequence[_Group], known: Sequence[Knowledge], rng: np.random.Generator, *, effort: float
 ) -> tuple[NDArray[np.int64], Floats]:
     """Truths, spread evenly, and the posterior over truths that their reports give."""
-    mixed = np.tensordot(known.belief, tensor, axes=1).transpose(1, 0, 2)
-    n_truths, n_cells, asked = tensor.shape[1], mixed[0].size, setting.asked
+    asked, bins = setting.asked, [len(each.belief) for each in known]
+    n_cells = sum(n_bins * group.tensor.shape[2] for n_bins, group in zip(bins, groups, strict=True))
     n_questions = int(np.clip(effort * _CELLS / n_cells, 200, 20_000 * effort)) // len(asked) * len(asked) + len(asked)
     truth = asked[np.arange(n_questions) % len(asked)]
-    counts = np.zeros((n_questions, n_cells), dtype=np.int64)
-    present = zip(setting.crowd.real, setting.crowd.counts(setting.n_workers), strict=True)
-    for place, (each, n_workers) in enumerate(present):
-        cells = (known.given_class[place][:, None] * tensor[each][:, None, :]).reshape(n_truths, -1)
-        n_reports = _report_counts(setting, int(n_workers), n_questions, rng)
-        counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
-    log_belief = counts @ np.log(mixed.reshape(n_truths, -1)).T + np.log(setting.prior)
+    log_belief = np.tile(np.log(setting.prior), (n_questions, 1))
+    for group, each in zip(groups, known, strict=True):
+        log_belief += _evidence(setting, group, each, truth, rng)
     log_belief -= log_belief.max(axis=1, keepdims=True)
     belief = np.exp(log_belief)
     return truth, belief / belief.sum(axis=1, keepdims=True)
 
 
-def _report_counts(setting: Setting, n_workers: int, n_questions: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _evidence(
+    setting: Setting, group: _Group, known: Knowledge, truth: NDArray[np.int64], rng: np.random.Generator
+) -> Floats:
+    """What one group's reports, drawn as counts, say about each question: log-likelihoods, question × truth."""
+    mixed = np.tensordot(known.belief, group.tensor, axes=1).transpose(1, 0, 2)
+    n_truths, n_cells = len(mixed), mixed[0].size
+    counts = np.zeros((len(truth), n_cells), dtype=np.int64)
+    present = zip(setting.crowd.real, setting.crowd.counts(group.part.n_workers), strict=True)
+    for place, (each, n_workers) in enumerate(present):
+        cells = (known.given_class[place][:, None] * group.tensor[each][:, None, :]).reshape(n_truths, -1)
+        n_reports = _report_counts(setting, group.part.channel, int(n_workers), len(truth), rng)
+        counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
+    evidence: Floats = counts @ np.log(np.maximum(mixed.reshape(n_truths, -1), TINY)).T
+    return evidence
+
+
+def _report_counts(
+    setting: Setting, channel: Channel, n_workers: int, n_questions: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """How many of so many workers report on each question."""
-    if setting.protect_participation:
+    if channel.protects_participation:
         return np.full(n_questions, n_workers)
     return rng.binomial(n_workers, setting.share, n_questions)
 
 
 def _learn(
     setting: Setting,
-    tensor: Floats,
+    group: _Group,
     truth: NDArray[np.int64],
     belief: Floats,
     rng: np.random.Generator,
@@ -97,17 +132,17 @@ def _learn(
     n_draws: int,
 ) -> Knowledge:
     """What a worker's other reports tell about their class, when the truths are known only as `belief` says."""
-    n_classes, _, n_outputs = tensor.shape
-    n_side = round(min(setting.reports_per_worker - 1, _MOST_SIDE))
+    n_classes, _, n_outputs = group.tensor.shape
+    n_side = round(min(setting.reports_per_worker(group.part.channel) - 1, _MOST_SIDE))
     if n_side < 1:
-        return Knowledge(setting.crowd.believed[None, :], np.ones((len(setting.crowd.real), 1)))
+        return _unknown(setting)
     real = setting.crowd.real
     n_pool = int(np.clip(n_draws / (n_side * len(real)), 100, 2000))
-    score = np.log(np.tensordot(belief, tensor, axes=(1, 1)).transpose(0, 2, 1))
+    score = np.log(np.maximum(np.tensordot(belief, group.tensor, axes=(1, 1)).transpose(0, 2, 1), TINY))
     posterior = np.empty((len(real), n_pool, n_classes))
     for place, each in enumerate(real.tolist()):
         question = rng.integers(0, len(truth), (n_pool, n_side))
-        edges = np.cumsum(tensor[each], axis=1)[:, :-1]
+        edges = np.cumsum(group.tensor[each], axis=1)[:, :-1]
         uniform = rng.random((n_pool, n_side))
         report = _draw(edges, truth[question], uniform)
         log_posterior = np.log(setting.crowd.believed) + score[question, report].sum(axis=1)

@@ -7,6 +7,7 @@ who happened to be asked and what the channel added.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,33 +15,49 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.plan.evolution import Prediction
-from crowdveil.plan.setting import Setting
+from crowdveil.plan.setting import Part, Setting
 
 Floats = NDArray[np.float64]
 
 
 def predict_population(setting: Setting, channel: Channel) -> Prediction:
-    """The root mean square error of a mean, or of an option's share, when opinions are spread evenly.
+    """The root mean square error of a mean, or of an option's share, when opinions are spread evenly."""
+    return predict_population_parts(setting, [Part(channel, setting.n_workers)])
+
+
+def predict_population_parts(setting: Setting, parts: Sequence[Part]) -> Prediction:
+    """The same for workers at several levels of privacy, put together as our methods do.
+
+    `population-mean` weighs levels by their precision (they are taken to think alike), so 1 / error² adds up;
+    `frequency` counts every worker once, so the variances of all the votes add up instead.
+    """
+    share = setting.share
+    present = [(_variance(setting, part.channel), part.n_workers) for part in parts if part.n_workers > 0]
+    if isinstance(setting.domain, Scale):
+        variance = 1 / sum(n_workers * share**2 / each for each, n_workers in present)
+    else:
+        n_answers = max(share * sum(n_workers for _, n_workers in present), share)
+        variance = sum(n_workers * each for each, n_workers in present) / n_answers**2
+    # A mean of n squared errors has a relative spread of √(2/n), its root half of that.
+    error, n_targets = math.sqrt(variance), 1 if isinstance(setting.domain, Scale) else setting.domain.size
+    return Prediction(error, error * math.sqrt(0.5 / n_targets), 0.0)
+
+
+def _variance(setting: Setting, channel: Channel) -> float:
+    """What one worker adds to the variance of a sum of answers, on average over what is wanted.
 
     With participation protected the estimate is a ratio X̄/Ȳ, Y being the unbiased count of answers, and its variance
     is that of X − f·Y over N·s² (first order).
     """
     wanted, targets = _wanted(setting.domain)
-    share = setting.share if setting.protect_participation else 1.0
-    inputs = np.full(setting.domain.size, share / setting.domain.size)
-    if setting.protect_participation:
-        inputs = np.append(inputs, 1 - share)
+    inputs = np.full(setting.domain.size, setting.share / setting.domain.size)
     scores = np.stack([channel.scores(column)[0] for column in wanted])
-    answered = (
-        channel.scores(np.ones(setting.domain.size))[0] if setting.protect_participation else np.ones(scores.shape[1])
-    )
+    answered = np.ones(scores.shape[1])
+    if channel.protects_participation:
+        inputs = np.append(inputs, 1 - setting.share)
+        answered = channel.scores(np.ones(setting.domain.size))[0]
     residual = scores - targets[:, None] * answered
-    variance = (residual**2 @ channel.table.T) @ inputs
-    per_report = float(variance.mean()) / share**2
-    n_reports = setting.reports_per_question
-    error = math.sqrt(per_report / max(n_reports, 1.0))
-    # A mean of n squared errors has a relative spread of √(2/n), its root half of that.
-    return Prediction(error, error * math.sqrt(0.5 / len(targets)), 0.0)
+    return float(((residual**2 @ channel.table.T) @ inputs).mean())
 
 
 def sampling_error(setting: Setting) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +17,14 @@ Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
 _MOST_POINTS = 301
 _BEYOND = 0.4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The workers of a study who report through the same channel: everybody at one level of privacy."""
+
+    channel: Channel
+    n_workers: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +63,8 @@ class Setting:
     def reports_per_question(self) -> float:
         return self.n_workers if self.protect_participation else self.n_workers * self.share
 
-    @property
-    def reports_per_worker(self) -> float:
-        return self.n_questions if self.protect_participation else max(self.n_questions * self.share, 1)
+    def reports_per_worker(self, channel: Channel) -> float:
+        return self.n_questions if channel.protects_participation else max(self.n_questions * self.share, 1)
 
     @property
     def truths(self) -> Floats:
@@ -101,12 +107,11 @@ class Setting:
 
     def reports_given_truth(self, channel: Channel) -> Floats:
         """P(report | truth) of each class of workers: classes × truths × outputs."""
-        answers = self.crowd.answers(self.domain, self.truths)
-        through: Floats = answers @ channel.table[: channel.n_levels]
-        if self.protect_participation:
-            through = self.share * through + (1 - self.share) * channel.table[-1]
-        return through
+        return self.through(channel, self.crowd.answers(self.domain, self.truths))
 
-
-def finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+    def through(self, channel: Channel, answers: Floats) -> Floats:
+        """Laws of answers, levels last, as laws of what is reported; ∅ reports too where the channel hides it."""
+        reported: Floats = answers @ channel.table[: channel.n_levels]
+        if channel.protects_participation:
+            reported = self.share * reported + (1 - self.share) * channel.table[-1]
+        return reported

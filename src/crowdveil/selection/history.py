@@ -27,22 +27,24 @@ class History:
     """Deviations of every worker (row) on every past question (column; for choices, on every option of it).
 
     A cell that was never seen counts as the worker's own shrunken `mean`, with a variance in `own`; so row i is
-    `mean[i]` everywhere plus the sparse `rest`. For a group S of size s and D its summed rows,
+    `mean[i]` everywhere plus the sparse `rest`. A seen cell j holds the noise of the crowd's average, and its own noise
+    is part of that average. For a group S of size s, D its summed rows, s_j how many of S were seen on j and V_j the
+    sum of their `noise` (a worker's mean noise variance),
 
-        RMSE²(S) = |D|² / (K s²) + Σ own / s² + 2 Σ shared / s − base.
+        RMSE²(S) = [ |D|² + Σ_j (2 s_j V_j / crowd_j − s_j² average_noise_j) ] / (K s²) + Σ own / s².
 
-    `own` is noise of the new question beyond what past deviations already hold; `shared` is the covariance with the
-    crowd's average, which (4.11) and (4.12) drop; `base` is the noise of that average.
+    When everyone was seen on everything (s_j = s) this is (4.12) with the covariance that (4.11) drops. `own` is noise
+    of the new question beyond what past deviations already hold.
     """
 
     workers: NDArray[Any]
     rest: csr_matrix
+    crowd: Floats
+    average_noise: Floats
     mean: Floats
     norm: Floats
     noise: Floats
     own: Floats
-    shared: Floats
-    base: float
     unseen_variance: float
 
     @property
@@ -64,7 +66,7 @@ class _History:
         self, worker: NDArray[Any], column: NDArray[Any], value: Floats, variance: Floats, n_rows: int, n_columns: int
     ) -> None:
         self.worker, self.column, self.variance, self.shape = worker, column, variance, (n_rows, n_columns)
-        self.crowd = np.maximum(np.bincount(column, minlength=n_columns), 1)
+        self.crowd = np.maximum(np.bincount(column, minlength=n_columns), 1).astype(np.float64)
         average = np.bincount(column, value, minlength=n_columns) / self.crowd
         self.deviation = value - average[column]
         self.seen = np.bincount(worker, minlength=n_rows)
@@ -79,16 +81,15 @@ class _History:
         counts = np.maximum(self.seen, 1)
         noise = np.where(self.seen, self.per_worker(self.variance) / counts, self.variance.mean())
         squares = self.per_worker(self.deviation**2)
-        rest = csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape)
         return History(
             workers,
-            rest,
+            csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape),
+            self.crowd,
+            np.bincount(self.column, self.variance, minlength=n_columns) / self.crowd**2,
             mean,
             squares + missing * mean**2,
             noise,
             noise - self.per_worker(self.variance) / n_columns + missing / n_columns * unseen,
-            self.per_worker(self.variance / self.crowd[self.column]) / n_columns,
-            float((self.variance / self.crowd[self.column] ** 2).sum() / n_columns),
             self.unseen_of_stranger(),
         )
 

@@ -41,8 +41,13 @@ class Bar:
         return self.y + 22
 
     @property
-    def middle(self) -> int:
-        return self.y + 30
+    def whisker(self) -> str:
+        """The interval as a path: a line with a cap at each end."""
+        middle = self.y + 29
+        return (
+            f"M{self.x_low:.1f} {middle - 5}v10M{self.x_high:.1f} {middle - 5}v10M{self.x_low:.1f} {middle}"
+            f"H{self.x_high:.1f}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Shares:
     width: int = WIDTH
     left: int = MARGIN
     right: int = WIDTH - MARGIN
+    plot: int = _PLOT
 
     @property
     def floor_y(self) -> int:
@@ -90,6 +96,7 @@ class Needle:
     x_low: float
     x_high: float
     middle_x: float
+    middle: str
     left: int = 20
     right: int = WIDTH - 20
     width: int = WIDTH
@@ -104,7 +111,8 @@ def needle_chart(value: float, low: float | None, high: float | None, scale: dic
         return 20 + (WIDTH - 40) * _inside((number - bottom) / (top - bottom))
 
     ends = (value if low is None else low, value if high is None else high)
-    return Needle(scale["low"], scale["high"], at(value), at(ends[0]), at(ends[1]), at((bottom + top) / 2))
+    middle = (bottom + top) / 2
+    return Needle(scale["low"], scale["high"], at(value), at(ends[0]), at(ends[1]), at(middle), f"{middle:.2f}")
 
 
 def _at(share: float) -> float:

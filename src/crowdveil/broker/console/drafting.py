@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from crowdveil.broker.console.complaints import complaint
 from crowdveil.broker.console.forms import blank
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.draft import Draft
@@ -62,7 +63,7 @@ def to_draft(form: dict[str, Any]) -> Draft:
     try:
         return Draft.model_validate(spelled)
     except ValidationError as error:
-        raise Refusal("invalid", "; ".join(_sentence(each) for each in error.errors()[:5])) from None
+        raise Refusal("invalid", "; ".join(complaint(each) for each in error.errors()[:5])) from None
 
 
 def _question(each: dict[str, Any]) -> dict[str, Any]:
@@ -114,9 +115,3 @@ def _cents(text: object) -> int:
     if not plain or len(part) > 2 or len(whole) > 10:
         raise Refusal("invalid", f"the budget must be an amount such as 300.00; got {str(text)[:20]!r}")
     return int(whole) * 100 + int(part.ljust(2, "0") or 0)
-
-
-def _sentence(error: Any) -> str:
-    place = " ".join(str(part + 1) if isinstance(part, int) else str(part) for part in error["loc"])
-    said = str(error["msg"]).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said

@@ -68,6 +68,27 @@ def enter(request: HttpRequest, link: str) -> HttpResponse:
 
 @require_POST
 @page()
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """Remembered in a cookie of the console; without it the browser's own wish counts."""
+    code, after = request.POST.get("language", ""), request.POST.get("next", "")
+    if code not in dict(settings.LANGUAGES):
+        raise Refusal("not-found", "there is nothing at this address")
+    ours = after.startswith("/console/") and "\\" not in after
+    response = HttpResponseRedirect(after if ours else "/console/")
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        code,
+        max_age=settings.LANGUAGE_COOKIE_DAYS * 86400,
+        httponly=True,
+        samesite="Strict",
+        secure=request.is_secure(),
+        path="/console/",
+    )
+    return response
+
+
+@require_POST
+@page()
 def sign_out(request: HttpRequest) -> HttpResponse:
     Token.objects.filter(digest=digest(request.COOKIES.get(COOKIE, ""))).delete()
     response = HttpResponseRedirect("/console/sign-in")

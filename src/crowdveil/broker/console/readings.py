@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdveil.broker.console.charts import needle_chart, shares_chart
-from crowdveil.broker.console.words import option_words, percent
+from crowdveil.broker.console.words import localized, option_words, percent
 from crowdveil.broker.studies.questions import Question
 from crowdveil.domain import Scale
 from crowdveil.plan.population import prior_spread
@@ -60,7 +60,10 @@ def _estimate(result: dict[str, Any], kind: str, goal: str) -> dict[str, str] | 
     if result["value"] is None:
         return None
     if kind == "scale":
-        return {"value": f"{result['value']:.2f}", "interval": _between(result, lambda number: f"{number:.2f}")}
+        return {
+            "value": localized(f"{result['value']:.2f}"),
+            "interval": _between(result, lambda number: f"{number:.2f}"),
+        }
     if result.get("boxes"):
         top = max(result["boxes"], key=lambda box: box["share"])
         return {"value": f"{top['option']}: {percent(top['share'])}", "interval": _between(top, percent)}
@@ -73,7 +76,7 @@ def _estimate(result: dict[str, Any], kind: str, goal: str) -> dict[str, str] | 
 
 def _between(result: dict[str, Any], spelled: Any) -> str:
     low, high = result["low"], result["high"]
-    return "" if low is None or high is None else f"{spelled(low)} – {spelled(high)}"
+    return "" if low is None or high is None else localized(f"{spelled(low)} – {spelled(high)}")
 
 
 def half_widths(result: dict[str, Any], asked: dict[str, Any], goal: str) -> tuple[float, float] | None:
@@ -96,7 +99,7 @@ def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str
                 "share": percent(1 / len(result["shares"]))
             }
         return ""
-    spelled = [f"±\u202f{width:.2f}" if on_scale else f"±\u202f{percent(width)}" for width in widths]
+    spelled = [localized(f"±\u202f{width:.2f}") if on_scale else f"±\u202f{percent(width)}" for width in widths]
     return _("Uncertainty: %(found)s; a guess without asking: %(guess)s.") % {
         "found": spelled[0],
         "guess": spelled[1],

@@ -10,11 +10,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from crowdveil.broker.console.door import page
+from crowdveil.broker.console.protection import protection
 from crowdveil.broker.console.readings import reading
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results import export
 from crowdveil.broker.results.batches import latest, refresh
 from crowdveil.broker.results.quality import quality
+from crowdveil.broker.studies.definition import read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.studies.views import own_study, progress, view
 
@@ -24,18 +26,31 @@ _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet
 @require_GET
 @page("requester")
 def results(request: HttpRequest, study: str) -> HttpResponse:
-    """The latest batch; below the minimum nothing is shown, and the page says so."""
+    """The latest batch; below the minimum nothing is shown, and the page says so.
+
+    While the study runs the page asks again; nothing new is answered with nothing, so that nothing flickers, whatever
+    is unfolded stays so and the focus stays where it is.
+    """
     found = own_study(request.account.id, study)  # type: ignore[attr-defined]
-    shown: dict[str, Any] = {"study": view(found), "progress": progress(found), "exports": _exports(found)}
+    refresh(found)
+    counts = progress(found)
+    seen = f"{found.state}-{counts['n_batches'] or -counts['taken']}"
+    if request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
+    running = found.state in ("pilot", "open")
+    shown: dict[str, Any] = {"progress": counts, "seen": seen, "running": running, "exports": _exports(found)}
+    return render(request, "console/results.html", shown | {"study": view(found)} | _found(found))
+
+
+def _found(study: Study) -> dict[str, Any]:
     try:
-        refresh(found)
-        batch = latest(found)
-        shown |= {"results": batch, "questions": _read(batch, found), "quality": _quality(found)}
+        batch = latest(study)
     except Refusal as refusal:
         if refusal.code != "below-minimum":
             raise
-        shown["waiting"] = refusal.detail
-    return render(request, "console/results.html", shown)
+        return {"waiting": refusal.detail}
+    privacy = protection(read_definition(study.definition, study.sha256))
+    return {"results": batch, "questions": _read(batch, study), "quality": _quality(study), "privacy": privacy}
 
 
 def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:

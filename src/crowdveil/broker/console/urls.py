@@ -11,6 +11,7 @@ urlpatterns = [
     path("assets/<str:name>", assets.asset),
     path("sign-in", entering.sign_in_page),
     path("sign-out", entering.sign_out),
+    path("language", entering.choose_language),
     path("enrol", entering.enrol_page),
     path("enter/<str:link>", entering.enter),
     path("plan", planning.panel),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
+from django.utils.formats import get_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -16,12 +18,13 @@ def epsilon_words(epsilon: float, n_options: int = 2) -> str:
     odds = math.exp(min(epsilon, 20))
     keep = odds / (odds + n_options - 1)
     return (
-        f"ε = {epsilon:g}. "
+        localized(f"ε = {epsilon:g}")
+        + ". "
         + _(
             "One report changes the odds of any guess about an answer at most %(odds)s to 1. "
             "With %(options)d options, %(keep)d of 100 reports are the answer itself."
         )
-        % {"odds": f"{odds:.1f}", "options": n_options, "keep": round(100 * keep)}
+        % {"odds": localized(f"{odds:.1f}"), "options": n_options, "keep": round(100 * keep)}
         + " "
         + _strength(epsilon)
     )
@@ -73,13 +76,18 @@ def option_words(option: str, kind: str) -> str:
 
 def shown_epsilon(nano: int) -> str:
     """Nano-units as text, rounded up."""
-    return round_up(nano / 1e9)
+    return localized(round_up(nano / 1e9))
 
 
 def money(cents: int) -> str:
     """Cents with two decimals."""
-    return f"{cents // 100}.{cents % 100:02d}"
+    return localized(f"{cents // 100}.{cents % 100:02d}")
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.1f}\u202f%"
+    return localized(f"{100 * share:.1f}\u202f%")
+
+
+def localized(text: str) -> str:
+    """Numbers in a text with the reader's decimal sign."""
+    return re.sub(r"(?<=\d)\.(?=\d)", str(get_format("DECIMAL_SEPARATOR")), text)

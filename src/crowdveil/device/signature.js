@@ -1,0 +1,23 @@
+/**
+ * Whether the broker signed something: Ed25519 over canonical JSON, by the browser's own cryptography.
+ */
+import { canonical } from "./canonical.js";
+
+/**
+ * True or false; null where this browser cannot tell, because it is too old or the page is not served securely.
+ * @param {unknown} value @param {unknown} signature @param {unknown} publicKey @returns {Promise<boolean | null>}
+ */
+export async function signed(value, signature, publicKey) {
+  try {
+    const key = await crypto.subtle.importKey("raw", bytes(publicKey), "Ed25519", false, ["verify"]);
+    return await crypto.subtle.verify("Ed25519", key, bytes(signature), canonical(value));
+  } catch (error) {
+    const cannot = !crypto.subtle || (error instanceof DOMException && error.name === "NotSupportedError");
+    return cannot ? null : false;
+  }
+}
+
+/** @param {unknown} hexadecimal */
+function bytes(hexadecimal) {
+  return Uint8Array.from(String(hexadecimal).match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}

@@ -1,0 +1,78 @@
+"""What the two models of message passing share: a hidden kind per worker, messages in the blocks' state, a residual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.inference.channel_layout import MessageState
+from crowdveil.inference.choice_model import Precision
+from crowdveil.inference.emission import Emission, emission_of
+from crowdveil.inference.model import Context, Goal, Parameters, Statistics
+from crowdveil.inference.votes import table_channels
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MessageModel:
+    """Parameters of all: `belief` (log, worker × kind) and `share` answered per worker."""
+
+    context: Context
+    emission: Emission
+    precision: Precision
+
+    objective: ClassVar[str] = "mean change of the posteriors (residual)"
+    goal: ClassVar[Goal] = "vanish"
+    keeps_rows: ClassVar[bool] = False
+    remembers: ClassVar[bool] = True
+    by_worker: ClassVar[tuple[str, ...]] = ("belief",)
+
+    def init(self) -> Parameters:
+        return self.context.start
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        if "moved" not in statistics:
+            return float("nan")
+        return float(statistics["moved"] / max(float(statistics["questions"]), 1.0))
+
+    def project(self, parameters: Parameters) -> Parameters:
+        return parameters
+
+    def believed(self, parameters: Parameters) -> tuple[Array, Array]:
+        """Each worker's kinds, the likeliest as 1 and none impossible, and the shares, in working precision."""
+        logs = parameters["belief"]
+        belief = np.exp(logs - logs.max(axis=1, keepdims=True)).astype(self.precision)
+        return np.maximum(belief, belief.dtype.type(1e-30)), parameters["share"].astype(self.precision)
+
+    def empty(self) -> Array:
+        """P(symbol | ∅); nothing where no channel takes ∅ in."""
+        emission = self.emission
+        empty: Array = emission.table[-1] if emission.with_empty else np.zeros(emission.n_symbols)
+        return empty.astype(self.precision)
+
+    @staticmethod
+    def swept(total: Array, moved: float, state: MessageState, counted: str) -> Statistics:
+        """The statistics of one sweep: messages to the workers, and the posteriors' sum under the name `counted`."""
+        answered = state.posterior[state.answered]
+        return {
+            "messages": total,
+            counted: answered.sum(axis=0, dtype=np.float64),
+            "moved": np.array(float(moved)),
+            "questions": np.array(float(len(answered))),
+        }
+
+
+def reading(context: Context) -> Emission:
+    """The channels of a table as message passing reads them."""
+    return emission_of(table_channels(context.channels), context.domain.size)
+
+
+def normalised(logs: Array) -> Array:
+    """Probabilities from their logs, row by row."""
+    weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights

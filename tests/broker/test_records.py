@@ -1,0 +1,114 @@
+"""What the broker writes down and forgets: withdrawal, closing, its two logs, pages of lists, migrations."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+from typing import Any
+
+from broker.scene import Scene, books_balance, refused
+
+
+def test_withdrawal_erases_the_reports_and_leaves_pay_and_charge(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.intake.models import Submission
+    from crowdveil.broker.intake.withdraw import withdraw
+
+    scene = Scene(make_draft())
+    worker = scene.worker()
+    scene.submit(worker, {"ill": 0, "days": 0})
+    spent = scene.budget(worker).epsilon_spent
+    with refused("not-found"):
+        withdraw(scene.study.id, secrets.token_hex(32))
+    withdraw(scene.study.id, scene.withdrawal_key.hex())
+    withdraw(scene.study.id, scene.withdrawal_key.hex())
+    assert not Submission.objects.filter(study=scene.study.id).exists()
+    assert (scene.budget(worker).epsilon_spent, scene.purse().paid) == (spent, 20)
+    with refused("withdrawn"):
+        scene.submit(worker, {"ill": 0, "days": 0})
+    books_balance()
+
+
+def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.audit.chain import first_broken
+    from crowdveil.broker.audit.models import Act
+
+    Scene(make_draft())
+    assert first_broken() is None
+    last = Act.objects.order_by("-index").first()
+    assert last is not None
+    Act.objects.filter(index=last.index).update(verb="nothing")
+    assert first_broken() == last.index
+    Act.objects.filter(index=last.index).update(verb=last.verb)
+    assert first_broken() is None
+
+
+def test_the_public_log_is_a_chain(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.studies.log import GENESIS, spelled
+    from crowdveil.broker.studies.models import LogEntry
+    from crowdveil.wire import sha256_of
+
+    Scene(make_draft())
+    previous = GENESIS
+    for entry in LogEntry.objects.order_by("index"):
+        fields = spelled(entry)
+        assert fields.pop("entry") == sha256_of(fields)
+        assert fields["previous"] == previous
+        previous = entry.entry
+
+
+def test_a_page_of_ten_studies_does_not_leave_one_out(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.api.paging import page
+    from crowdveil.broker.studies.models import Study
+
+    owner = Scene(make_draft()).owner
+    for _ in range(9):
+        Scene(make_draft(), owner)
+    found, after = [], ""
+    while True:
+        listed = page(Study.objects.filter(owner=owner), after, 3, lambda study: {"id": study.id})
+        found += [each["id"] for each in listed["items"]]
+        if listed["next"] is None:
+            break
+        after = listed["next"]
+    assert len(found) == len(set(found)) == 10
+
+
+def test_the_models_have_no_change_without_a_migration(django_here: Path) -> None:
+    from django.core.management import call_command
+
+    call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+def test_every_migration_applies_on_top_of_the_one_before(django_here: Path, tmp_path: Path) -> None:
+    from django.db.migrations.executor import MigrationExecutor
+    from django.db.utils import ConnectionHandler
+
+    from crowdveil.broker.database import database_settings
+
+    connection = ConnectionHandler({"default": database_settings("", tmp_path)})["default"]
+    # Tables of Django's own send signals about the default connection; ours are what is tested.
+    plan = [node for node in MigrationExecutor(connection).loader.graph.leaf_nodes() if node[0] != "contenttypes"]
+    steps = [migration for migration, _ in MigrationExecutor(connection).migration_plan(plan)]
+    for migration in steps:
+        MigrationExecutor(connection).migrate([(migration.app_label, migration.name)])
+    assert MigrationExecutor(connection).migration_plan(plan) == []
+    assert {"intake", "ledger", "payments", "identity", "studies"} <= {migration.app_label for migration in steps}
+    connection.close()
+
+
+def test_a_closed_study_keeps_no_day_on_which_somebody_came(django_here: Path, make_draft: Any) -> None:
+    """The ledger keeps days, too; a day on which one worker came would name their reports."""
+    from datetime import date
+
+    from crowdveil.broker.clock import today
+    from crowdveil.broker.intake.models import Submission
+    from crowdveil.broker.studies import lifecycle
+
+    scene = Scene(make_draft(minimum_n=2))
+    for number in range(3):
+        scene.submit(scene.worker(), {"ill": 0, "days": 1})
+        mine = hashlib.sha256(scene.withdrawal_key).hexdigest()
+        Submission.objects.filter(withdrawal_sha256=mine).update(day=date(2026, 1, 1 + number))
+    lifecycle.close(scene.study)
+    assert set(Submission.objects.filter(study=scene.study.id).values_list("day", flat=True)) == {today()}

@@ -1,0 +1,113 @@
+"""What is shown: above a minimum and in batches, gold only when published, nothing that could not be estimated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker.scene import Scene, refused
+
+
+def test_nothing_is_shown_below_the_minimum_and_then_only_in_batches(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.results.batches import latest, refresh
+
+    scene = Scene(make_draft(minimum_n=5))
+    sizes = []
+    for n in range(1, 13):
+        scene.submit(scene.worker(), {"ill": n % 2, "days": n % 5})
+        refresh(scene.study)
+        if n < 5:
+            with refused("below-minimum"):
+                latest(scene.study)
+        else:
+            sizes.append(latest(scene.study)["n"])
+    assert sizes == [5] * 5 + [10] * 3
+
+
+def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
+    django_here: Path, make_draft: Any
+) -> None:
+    from crowdveil.broker.results.batches import latest
+    from crowdveil.broker.results.quality import quality
+    from crowdveil.broker.studies import lifecycle
+    from crowdveil.wire import sha256_of
+
+    draft = make_draft(minimum_n=2, linkable=True)
+    draft["questions"][0]["gold"] = "yes"
+    scene = Scene(draft)
+    assert "gold" not in scene.opened.document["questions"][0]
+    for code in (1, 1, 0):
+        scene.submit(scene.worker(), {"ill": code, "days": 0}, "low")
+    scores = sorted(each["score"] for each in quality(scene.study)["workers"])
+    assert scores[0] < 0 < 1 < scores[1] == scores[2]
+    lifecycle.close(scene.study)
+    assert latest(scene.study)["gold"] is None
+    shown = latest(lifecycle.publish(scene.study))
+    assert shown["gold"] == {"ill": "yes"}
+    assert sha256_of({"salt": shown["gold_salt"], "truths": shown["gold"]}) == scene.opened.document["gold_commitment"]
+
+
+def test_quality_is_refused_where_workers_were_promised_not_to_be_told_apart(
+    django_here: Path, make_draft: Any
+) -> None:
+    from crowdveil.broker.results.quality import quality
+
+    with refused("forbidden"):
+        quality(Scene(make_draft()).study)
+
+
+def test_boxes_are_counted_from_whole_tick_vectors(django_here: Path, make_draft: Any) -> None:
+    import numpy as np
+
+    from crowdveil.broker.results.estimates import estimate
+    from crowdveil.domain import Choices
+    from crowdveil.entropy import Keystream
+    from crowdveil.mechanisms import mechanism
+    from crowdveil.sampler import draw
+
+    boxes = {"type": "tick-all", "boxes": ["a", "b"]}
+    levels = [{"name": "medium", "mechanism": "randomized-response", "epsilon": "2", "pay_cents": 0}]
+    questions = [{"id": "q", "text": "x", "domain": boxes}]
+    scene = Scene(make_draft(questions=questions, levels=levels, protects_participation=True))
+    options = Choices(("[]", '["a"]', '["b"]', '["a","b"]'))
+    channel = mechanism("randomized-response", epsilon=2.0, protect_participation=True).channel(options)
+    # Of 100 who answer, 60 tick a and 20 tick b; 20 more skip.
+    answers = np.array([0] * 30 + [1] * 50 + [2] * 10 + [3] * 10 + [-1] * 20)
+    for code in draw(channel, answers, Keystream(7)):
+        scene.submit(scene.worker(), {"q": int(code)})
+    found = estimate(scene.study.id, scene.opened)["parts"][0]["questions"][0]["boxes"]
+    for each, truth in zip(found, (0.6, 0.2), strict=True):
+        assert each["low"] <= truth <= each["high"]
+        assert each["high"] - each["low"] < 0.5
+
+
+def test_truths_are_inferred_by_auto_and_say_why(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.results.estimates import estimate
+
+    scene = Scene(make_draft(goal="truth"))
+    for number in range(40):
+        scene.submit(scene.worker(), {"ill": int(number % 8 != 0), "days": 3 if number % 4 else number % 5}, "low")
+    ill, days = estimate(scene.study.id, scene.opened)["parts"]
+    assert (ill["method"], days["method"]) == ("channel-bp", "channel-em")
+    assert "channels are known" in ill["why"]
+    assert ill["questions"][0]["value"] == "yes"
+    assert days["questions"][0]["low"] <= days["questions"][0]["value"] <= days["questions"][0]["high"]
+
+
+@pytest.mark.parametrize("kind", ["discrete-laplace", "optimal-scale", "piecewise"])
+def test_a_study_from_which_nothing_could_be_estimated_is_not_opened(
+    django_here: Path, make_draft: Any, kind: str
+) -> None:
+    """With ∅ as the mean of all rows nobody can tell how many answered; privacy must not be spent on that."""
+    from crowdveil.broker.refusal import Refusal
+
+    scale = {"type": "scale", "low": "-2", "high": "2", "step": "1"}
+    questions = [{"id": "mood", "text": "How do you feel?", "domain": scale}]
+    level = {"name": "medium", "mechanism": kind, "epsilon": "1.0", "pay_cents": 1}
+    with pytest.raises(Refusal, match="nobody can tell how many answered"):
+        Scene(make_draft(questions=questions, levels=[level], protects_participation=True))
+    Scene(make_draft(questions=questions, levels=[level]))
+    Scene(make_draft(questions=questions, levels=[level], protects_participation=True, goal="truth"))
+    plain = level | {"mechanism": "randomized-response"}
+    Scene(make_draft(questions=questions, levels=[plain], protects_participation=True))

@@ -1,0 +1,71 @@
+"""At the door: one-time codes, and guesses that do not pay."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from broker.scene import refused
+
+
+def test_codes_of_rfc_6238(django_here: Path) -> None:
+    import base64
+
+    from crowdveil.broker.identity.totp import code_at, matching_step
+
+    secret = base64.b32encode(b"12345678901234567890").decode()
+    vectors = {59: "287082", 1111111109: "081804", 1234567890: "005924", 2000000000: "279037"}
+    for at, code in vectors.items():
+        assert code_at(secret, at // 30) == code
+        assert matching_step(secret, code, after=0, at=at) == at // 30
+        assert matching_step(secret, code, after=at // 30, at=at) is None
+
+
+def test_too_many_requests_are_told_when_to_come_back(django_here: Path) -> None:
+    from crowdveil.broker.operations.limits import limit
+
+    name = secrets.token_hex(8)
+    for _ in range(5):
+        limit(name, 5)
+    with refused("rate-limited"):
+        limit(name, 5)
+    limit(name, 0)
+
+
+def test_guessing_many_codes_at_once_is_not_guessing_more_often(
+    django_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each guess begins before the one before it has failed, as requests that arrive together do."""
+    from crowdveil.broker.identity import sign_in as signing
+    from crowdveil.broker.identity.accounts import invite
+    from crowdveil.broker.refusal import Refusal
+
+    account, password = invite(f"operator {secrets.token_hex(4)}", "operator", by="")
+    compared = []
+
+    def compare(given: str, stored: str) -> bool:
+        if stored == account.password:
+            compared.append(given)
+        if len(guesses) < 30:
+            guess()
+        return False
+
+    guesses: list[int] = []
+
+    def guess() -> None:
+        guesses.append(1)
+        with pytest.raises(Refusal, match="locked"):
+            signing.authenticate(str(account.name), "a guess", "123456")
+
+    monkeypatch.setattr(signing, "check_password", compare)
+    guess()
+    assert len(guesses) == 30
+    assert len(compared) == 10
+    monkeypatch.undo()
+    with pytest.raises(Refusal, match="locked"):
+        signing.authenticate(str(account.name), password, None)
+    later = signing.clock.now() + timedelta(minutes=16)
+    monkeypatch.setattr(signing.clock, "now", lambda: later)
+    assert signing.authenticate(str(account.name), password, None).id == account.id

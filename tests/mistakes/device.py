@@ -1,0 +1,81 @@
+"""Mistakes in the code that runs in the worker's browser."""
+
+from __future__ import annotations
+
+from mistakes.mutant import Mutant
+
+VECTORS = "tests/device/test_vectors.py"
+DEVICE_LEDGER = "tests/device/test_ledger.py"
+
+MUTANTS = (
+    Mutant(
+        "JavaScript: threshold on the wrong side",
+        "device/sampler.js",
+        "Number(below <= low)",
+        "Number(below < low)",
+        VECTORS,
+    ),
+    Mutant(
+        "JavaScript: big-endian words",
+        "device/sampler.js",
+        "words.getUint32(i * size, true)",
+        "words.getUint32(i * size, false)",
+        VECTORS,
+    ),
+    Mutant(
+        "JavaScript: both sums must fit",
+        "device/ledger.js",
+        "return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;",
+        "return sum.epsilon <= cap.epsilon && sum.rho <= cap.rho;",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: the new line is not counted",
+        "device/ledger.js",
+        "within(sum(already, line), cap)",
+        "within(already, cap)",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: charges rounded down",
+        "device/nano.js",
+        "return Number((top * NANO + bottom - 1n) / bottom);",
+        "return Number((top * NANO) / bottom);",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: a second draw",
+        "device/outbox.js",
+        "if (drawn) return { result: drawn };",
+        "",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: one level's claim is believed",
+        "device/study.js",
+        "computed.epsilon <= epsilon && ",
+        "",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: the log is not compared",
+        "device/study.js",
+        "|| entry.sha256 !== sha256) throw",
+        ") throw",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: any signature is believed",
+        "device/signature.js",
+        'return await crypto.subtle.verify("Ed25519", key, bytes(signature), canonical(value));',
+        'return key.type === "public";',
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: skipped questions stay silent",
+        "device/study.js",
+        "return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];",
+        "return [];",
+        DEVICE_LEDGER,
+    ),
+)
