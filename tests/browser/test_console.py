@@ -128,6 +128,7 @@ def test_the_requesters_journey(
     page.keyboard.press("End")
     expect(page.locator("#words-low")).to_contain_text("ε = 5. One report changes the odds")
     page.get_by_label("Places", exact=True).fill("40")
+    page.get_by_label("Show results from").fill("10")
     page.get_by_role("button", name="Work out the plan").click()
     expect(page.locator("#plan tbody tr")).to_have_count(2)
     expect(page.locator("#plan")).to_contain_text("percentage points")
@@ -136,10 +137,10 @@ def test_the_requesters_journey(
     page.get_by_role("button", name="Open the study").click()
     expect(page.locator("#progress")).to_contain_text("0 / 40")
     study = page.url.rpartition("/")[2]
-    answer_as_crowd(server, study, tmp_path / "homes", lambda number: {"q1": "yes", "q2": 4}, 20)
+    answer_as_crowd(server, study, tmp_path / "homes", lambda number: {"q1": "yes", "q2": 4}, 10)
     # No reload: the page asks by itself.
-    expect(page.locator("#progress")).to_contain_text("20 / 40")
-    expect(page.locator("#progress")).to_contain_text("10.00")
+    expect(page.locator("#progress")).to_contain_text("10 / 40")
+    expect(page.locator("#progress")).to_contain_text("5.00")
     page.screenshot(path=pictures / "console-study.png")
     page.get_by_role("link", name="Results").click()
     expect(page.get_by_role("img")).to_have_count(3)
@@ -154,7 +155,7 @@ def test_the_requesters_journey(
     command = ["infer", str(reports), "-o", str(estimates), "--method", "frequency", "--json"]
     inferred = CliRunner().invoke(app, command)
     assert inferred.exit_code == 0, inferred.output
-    assert json.loads(inferred.stdout)["n_reports"] == 20
+    assert json.loads(inferred.stdout)["n_reports"] == 10
     assert estimates.read_text(encoding="utf-8").splitlines()[1].startswith("q1,yes")
 
 

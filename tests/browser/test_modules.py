@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from browser.conftest import PATIENCE
 from device import studies
 from device.node import vectors
 from device.server import FixtureBroker
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from scipy.stats import chisquare
 
 DRAW_VECTORS = """async (rows) => {
@@ -45,11 +46,17 @@ RACE = """async () => {
 }"""
 
 
-@pytest.fixture
-def app(page: Page, broker: FixtureBroker) -> Page:
+@pytest.fixture(scope="module")
+def app(browser: Browser) -> Iterator[Page]:
+    """One page for all tests that only ask its modules."""
+    broker = FixtureBroker()
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{broker.address}/app/")
     page.get_by_role("button", name="Start").wait_for()
-    return page
+    yield page
+    page.context.close()
+    broker.stop()
 
 
 def test_the_browser_draws_the_shared_vectors(app: Page) -> None:

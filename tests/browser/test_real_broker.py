@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Any
+from statistics import median
 
 import httpx
 import pytest
 from broker.conftest import Server, draft
 from browser import journey
-from browser.test_worker_app import ALL_LIES
 from device import studies
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 from typer.testing import CliRunner
 
 from crowdveil.cli import app
 
+# Every draw lands on the last threshold, so that every report differs from its answer.
+ALL_LIES = "crypto.getRandomValues = (bytes) => bytes.fill(255);"
 TITLE = "Health at work"
 QUESTIONS = [
     {"id": "ill", "text": "Did you go to work ill?", "domain": {"type": "choices", "options": ["no", "yes"]}},
@@ -29,6 +31,13 @@ QUESTIONS = [
         "show_if": {"question": "ill", "any_of": ["yes"]},
     },
 ]
+USABLE = """() => new Promise((resolve) => {
+  const look = () => {
+    if (document.querySelector(".card a.button")?.checkVisibility()) resolve(performance.now());
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
 ANSWERS = {"ill": "yes", "days": "4", "why": "deadline"}
 
 
@@ -47,20 +56,14 @@ def submissions(server: Server) -> list[tuple[str, bytes]]:
     return found
 
 
-def posted(page: Page) -> list[dict[str, Any]]:
-    """The bodies of everything the page sends from now on."""
-    bodies: list[dict[str, Any]] = []
-    page.on("request", lambda request: bodies.append(request.post_data_json) if request.post_data else None)
-    return bodies
-
-
 def test_the_whole_journey_and_no_answer_is_found_anywhere(
     device: Callable[..., BrowserContext], server: Server
 ) -> None:
     context = device()
     context.add_init_script(ALL_LIES)
     page = context.new_page()
-    bodies = posted(page)
+    requests: list[Request] = []
+    page.on("request", lambda request: requests.append(request))
     journey.start(page, server.address)
     journey.accept(page, TITLE)
     journey.answer(page, ANSWERS)
@@ -70,7 +73,11 @@ def test_the_whole_journey_and_no_answer_is_found_anywhere(
     assert all(stays[question] != leaves[question] for question in stays)
     preview = json.loads(page.locator("pre").text_content() or "")
     journey.send(page)
-    assert bodies[-1] == preview
+    bodies = [request.post_data for request in requests if request.post_data]
+    assert json.loads(bodies[-1]) == preview
+    sayings = json.dumps([bodies, [request.url for request in requests]])
+    assert not any(word in sayings for word in ("yes", "deadline", "answers"))
+    assert all("cookie" not in request.all_headers() for request in requests if "/api/" in request.url)
     expect(page.get_by_text("Receipt")).to_contain_text("3 reports · 0.20")
     _, codes = submissions(server)[-1]
     sent = [report["report"] for report in preview["reports"]]
@@ -99,7 +106,7 @@ def test_device_and_broker_agree_on_what_was_spent(device: Callable[..., Browser
     assert (lines[0]["epsilon"], lines[0]["level"]) == (mirrored["epsilon_nano"], mirrored["level"])
     assert lines[0]["rho"] == pytest.approx(mirrored["rho_nano"], rel=1e-3)
     page.get_by_role("link", name="Me", exact=True).click()
-    expect(page.get_by_text("0.20 not yet paid out")).to_be_visible()
+    expect(page.get_by_role("definition").first).to_have_text("0.20")
 
 
 def test_reports_can_be_taken_back_and_the_account_deleted(
@@ -122,21 +129,6 @@ def test_reports_can_be_taken_back_and_the_account_deleted(
     page.get_by_role("button", name="Start").wait_for()
 
 
-def test_offline_against_the_real_broker(device: Callable[..., BrowserContext], server: Server) -> None:
-    page = device().new_page()
-    journey.start(page, server.address)
-    journey.accept(page, TITLE)
-    journey.controlled(page)
-    page.context.set_offline(True)
-    page.reload()
-    journey.answer(page, {"ill": "no"})
-    journey.protect(page)
-    page.get_by_role("button", name="Send exactly this").click()
-    expect(page.get_by_text("Waiting to be sent")).to_be_visible()
-    page.context.set_offline(False)
-    page.get_by_text("Thank you.").wait_for()
-
-
 def test_a_second_visit_keeps_the_policy(page: Page, server: Server) -> None:
     first = httpx.get(f"{server.address}/app/")
     again = httpx.get(f"{server.address}/app/", headers={"If-None-Match": first.headers["ETag"]})
@@ -151,3 +143,23 @@ def test_verify_client_finds_the_served_app_unchanged(server: Server) -> None:
     done = CliRunner().invoke(app, ["verify-client", server.address, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["verdict"] == "same"
+
+
+def test_the_first_view_is_there_in_under_a_second(device: Callable[..., BrowserContext], server: Server) -> None:
+    """From the start of the navigation to a list of studies that can be used; others may be busy on this machine."""
+    page = device().new_page()
+    journey.start(page, server.address)
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    times = [first_view(page, server.address) for _ in range(5)]
+    print(f"first view: median {median(times):.0f} ms of {[round(each) for each in times]}, load factor {busy:.1f}")
+    assert median(times) < 1000 * busy
+
+
+def first_view(page: Page, address: str) -> float:
+    """Milliseconds until the first study can be opened, with nothing in any cache of the browser."""
+    browser = page.context.new_cdp_session(page)
+    browser.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.send("Network.setBypassServiceWorker", {"bypass": True})
+    page.goto("about:blank")
+    page.goto(f"{address}/app/", wait_until="commit")
+    return float(page.evaluate(USABLE))

@@ -62,12 +62,12 @@ def test_every_word_on_a_page_comes_from_the_catalogue_and_every_entry_is_used()
     catalogue = set(words(DEVICE / "strings.en.json"))
     kinds = "|".join({key.partition(".")[0] for key in catalogue} - {"refusal", "offline", "error"})
     asked = set(re.findall(rf'"((?:{kinds})\.[\w.]+)"', source)) | set(re.findall(r'\bt\("([\w.]+)"', source))
-    refusals = {f"refusal.{key}" for key in re.findall(r'Refusal\("([\w.]+)"', source)}
+    refusals = {f"refusal.{key}" for key in re.findall(r'(?:Refusal\(|refuseUnless\(.*, )"([\w.]+)"', source)}
     missing = {key for key in asked if key not in catalogue and f"refusal.{key}" not in refusals | catalogue}
     silent = {key for key in refusals if key not in catalogue and key.rsplit(".", 1)[0] not in catalogue}
     assert (missing, silent) == (set(), {"refusal.bytes.short"} & silent)
     # Keys that are put together from a state, a column or a name.
-    families = ("level.", "tag.", "me.period.", "refusal.", "review.", "privacy.", "problem.")
+    families = ("level.", "tag.", "me.period.", "refusal.", "review.", "privacy.", "problem.", "asks.")
     unused = {key for key in catalogue if f'"{key}"' not in source and not key.startswith(families)}
     assert unused == set()
 

@@ -6,8 +6,8 @@
 import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
 import { count, unfold } from "./forms.js";
-import { Refusal } from "./refusal.js";
-/** @import { Channel, Values } from "./types.js" */
+import { refuseUnless } from "./refusal.js";
+/** @import { Channel } from "./types.js" */
 
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
@@ -15,21 +15,16 @@ const FIELDS = ["bits,format,inputs,outputs,sampler,weights", "bits,format,input
 
 /** Anything tampered with, not normalised or not understood is refused. @param {any} data @returns {Channel} */
 export function readChannel(data) {
-  refuseUnless(data?.format === "crowdveil-channel/1", "format");
+  refuseUnless(data?.format === "crowdveil-channel/1", "channel.format");
   const { sha256, ...fields } = data, { inputs, outputs, bits } = fields;
-  refuseUnless(hashOrNothing(fields) === sha256, "hash");
-  refuseUnless(FIELDS.includes(Object.keys(fields).sort().join()), "fields");
+  refuseUnless(hashOrNothing(fields) === sha256, "channel.hash");
+  refuseUnless(FIELDS.includes(Object.keys(fields).sort().join()), "channel.fields");
   checkShape(fields);
   const table = fields.sampler === "rotate" ? readRotation(fields) : readTable(fields);
   const protectsParticipation = inputs.at(-1) === null, nLevels = inputs.length - Number(protectsParticipation);
   const channel = { inputs, outputs, bits, ...table, protectsParticipation, nLevels, epsilon: Infinity, sha256 };
   if (channel.rotation?.lie !== 0n) channel.epsilon = epsilonOf(worstRows(channel));
   return Object.freeze(channel);
-}
-
-/** @param {boolean} holds @param {string} why @param {Values} [values] */
-function refuseUnless(holds, why, values) {
-  if (!holds) throw new Refusal(`channel.${why}`, values);
 }
 
 /** The zero-concentrated loss ρ of one report, rounded up. @param {Channel} channel */
@@ -54,10 +49,10 @@ export function probability({ rotation, weights, bits }, input, output) {
 
 /** @param {any} fields */
 function checkShape({ inputs, outputs, bits, sampler }) {
-  refuseUnless(areSymbols(inputs) && areSymbols(outputs), "symbols");
-  refuseUnless([32, 64].includes(bits) && ["rotate", "prefix"].includes(sampler), "sampler");
-  refuseUnless(sampler === "rotate" || outputs.length <= MAX_OUTPUTS, "shape");
-  refuseUnless(sampler === "prefix" || canonicalText(inputs) === canonicalText(outputs), "symbols");
+  refuseUnless(areSymbols(inputs) && areSymbols(outputs), "channel.symbols");
+  refuseUnless([32, 64].includes(bits) && ["rotate", "prefix"].includes(sampler), "channel.sampler");
+  refuseUnless(sampler === "rotate" || outputs.length <= MAX_OUTPUTS, "channel.shape");
+  refuseUnless(sampler === "prefix" || canonicalText(inputs) === canonicalText(outputs), "channel.symbols");
 }
 
 /** Different texts or lists of texts; ∅ only at the end. @param {any} symbols */
@@ -71,33 +66,33 @@ function areSymbols(symbols) {
 /** @param {any} fields */
 function readRotation({ inputs, bits, weights, kind }) {
   const { length } = inputs;
-  refuseUnless((length > MAX_TABLE_INPUTS) === (weights === undefined), "canonical");
+  refuseUnless((length > MAX_TABLE_INPUTS) === (weights === undefined), "channel.canonical");
   const { keep, lie } = weights === undefined ? compactRotation(kind) : diagonal(readWeights(weights, length, length));
   const sums = keep + BigInt(length - 1) * lie === 1n << BigInt(bits);
-  refuseUnless(sums && keep >= lie && keep < 1n << 64n, "sum", { row: 1 });
+  refuseUnless(sums && keep >= lie && keep < 1n << 64n, "channel.sum");
   return { rotation: { keep, lie }, weights: [] };
 }
 
 /** @param {any} kind */
 function compactRotation(kind) {
-  refuseUnless(kind?.name === "rotate" && Object.keys(kind).length === 3, "kind", { got: String(kind?.name) });
+  refuseUnless(kind?.name === "rotate" && Object.keys(kind).length === 3, "channel.kind");
   return { keep: count(kind.keep), lie: count(kind.lie) };
 }
 
 /** One weight on the diagonal and one elsewhere, or it is not randomised response. @param {bigint[][]} rows */
 function diagonal(rows) {
   const keep = rows[0]?.[0] ?? 0n, lie = rows[0]?.[1] ?? 0n;
-  refuseUnless(rows.every((row, x) => row.every((weight, y) => weight === (x === y ? keep : lie))), "rotation");
+  refuseUnless(rows.every((row, x) => row.every((weight, y) => weight === (x === y ? keep : lie))), "channel.rotation");
   return { keep, lie };
 }
 
 /** @param {any} fields */
 function readTable({ inputs, outputs, bits, weights: spelled, kind }) {
-  refuseUnless(spelled !== undefined || inputs.length > MAX_TABLE_INPUTS, "canonical");
+  refuseUnless(spelled !== undefined || inputs.length > MAX_TABLE_INPUTS, "channel.canonical");
   const shape = { inputs: inputs.length, outputs: outputs.length, bits };
   const weights = spelled === undefined ? unfold(kind, shape) : readWeights(spelled, shape.inputs, shape.outputs);
   const wrong = weights.findIndex((row) => row.reduce((a, b) => a + b) !== 1n << BigInt(bits));
-  refuseUnless(wrong < 0, "sum", { row: wrong + 1 });
+  refuseUnless(wrong < 0, "channel.sum");
   return { rotation: null, weights };
 }
 
@@ -105,7 +100,7 @@ function readTable({ inputs, outputs, bits, weights: spelled, kind }) {
 function readWeights(spelled, nInputs, nOutputs) {
   const fits = Array.isArray(spelled) && spelled.length === nInputs &&
     spelled.every((row) => Array.isArray(row) && row.length === nOutputs);
-  refuseUnless(fits, "shape");
+  refuseUnless(fits, "channel.shape");
   return spelled.map((/** @type {unknown[]} */ row) => row.map(count));
 }
 

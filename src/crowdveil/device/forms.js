@@ -1,13 +1,14 @@
 /**
  * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
  */
-import { Refusal } from "./refusal.js";
+import { Refusal, refuseUnless } from "./refusal.js";
 /** @import { Shape } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
-  if (typeof text !== "string" || !/^(0|[1-9][0-9]*)$/.test(text)) throw new Refusal("channel.weight", { got: String(text) });
-  return BigInt(text);
+  const plain = typeof text === "string" && /^(0|[1-9][0-9]*)$/.test(text);
+  refuseUnless(plain, "channel.weight");
+  return BigInt(String(text));
 }
 
 /** The weights that a wire `kind` other than "rotate" spells. @param {any} kind @param {Shape} shape */
@@ -17,7 +18,7 @@ export function unfold(kind, shape) {
   if (known && kind.name === "clamp" && Array.isArray(kind.noise) && typeof kind.null_input === "boolean") {
     return clamp(kind.noise.map(count), whole(kind.offset), kind.null_input, shape);
   }
-  throw new Refusal("channel.kind", { got: String(kind?.name) });
+  throw new Refusal("channel.kind");
 }
 
 /**
@@ -25,10 +26,10 @@ export function unfold(kind, shape) {
  * @param {number} size @param {bigint} inside @param {bigint} outside @param {Shape} shape
  */
 function subset(size, inside, outside, { inputs, outputs, bits }) {
-  if (size < 1 || size >= inputs || choose(inputs, size) !== BigInt(outputs)) throw new Refusal("channel.shape");
+  refuseUnless(size >= 1 && size < inputs && choose(inputs, size) === BigInt(outputs), "channel.shape");
   const holding = choose(inputs - 1, size - 1);
   const missing = (1n << BigInt(bits)) - holding * inside - choose(inputs - 1, size) * outside;
-  if (missing < 0n || missing > holding) throw new Refusal("channel.sum", { row: 1 });
+  refuseUnless(missing >= 0n && missing <= holding, "channel.sum");
   const subsets = combinations(inputs, size);
   return Array.from({ length: inputs }, (_, input) => {
     let left = missing;
@@ -44,7 +45,7 @@ function subset(size, inside, outside, { inputs, outputs, bits }) {
  * @param {bigint[]} noise @param {number} offset @param {boolean} nullInput @param {Shape} shape
  */
 function clamp(noise, offset, nullInput, { inputs, outputs, bits }) {
-  if (noise.length % 2 === 0) throw new Refusal("channel.shape");
+  refuseUnless(noise.length % 2 === 1, "channel.shape");
   const reach = (noise.length - 1) / 2;
   const rows = Array.from({ length: inputs - Number(nullInput) }, (_, level) => {
     const row = Array(outputs).fill(0n);
@@ -65,7 +66,7 @@ function meanRow(rows, total) {
 
 /** @param {any} value @returns {number} */
 function whole(value) {
-  if (!Number.isSafeInteger(value)) throw new Refusal("channel.weight", { got: String(value) });
+  refuseUnless(Number.isSafeInteger(value), "channel.weight");
   return value;
 }
 

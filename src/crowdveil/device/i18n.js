@@ -3,7 +3,7 @@
  * the entry page. Which language, the device decides: everybody gets the same page.
  */
 import { Problem, api } from "./api.js";
-import { shownDown, shownUp } from "./nano.js";
+import { SATURATED } from "./nano.js";
 import { Refusal } from "./refusal.js";
 /** @import { Values } from "./types.js" */
 
@@ -46,14 +46,23 @@ function refusalText({ key, values }) {
   return t(exact, needed === undefined ? values : amounts);
 }
 
+/** @param {number} value @param {Intl.NumberFormatOptions} how */
+const number = (value, how) => new Intl.NumberFormat(language(), how).format(value);
+
+/** Nano-units as text, rounded up to four digits: a shown loss is never understated. @param {any} nano */
+export const shownUp = (nano) => (nano >= SATURATED ? "∞" : number(Math.ceil(nano / 1e5) / 1e4, { maximumFractionDigits: 4 }));
+
+/** Rounded down: what is left is never overstated. @param {any} nano */
+export const shownDown = (nano) => number(Math.floor(nano / 1e5) / 1e4, { maximumFractionDigits: 4 });
+
 /** Rounded up: what is shown as used or as known is never understated. @param {number} share */
 export function percent(share) {
   const shown = Math.max(0, Math.ceil(share * 100 - 1e-9)) / 100;
-  return new Intl.NumberFormat(language(), { style: "percent" }).format(shown);
+  return number(shown, { style: "percent" });
 }
 
 /** @param {number} cents */
-export const money = (cents) => new Intl.NumberFormat(language(), { minimumFractionDigits: 2 }).format(cents / 100);
+export const money = (cents) => number(cents / 100, { minimumFractionDigits: 2 });
 
 /** @param {string} day */
 export const date = (day) => new Date(day).toLocaleDateString(language(), { dateStyle: "medium", timeZone: "UTC" });

@@ -7,7 +7,7 @@
  */
 import { sha256Of } from "./canonical.js";
 import { add, nanoDown, rhoMax } from "./nano.js";
-import { Refusal } from "./refusal.js";
+import { Refusal, refuseUnless } from "./refusal.js";
 /** @import { AskToCharge, Charge, Line } from "./types.js" */
 
 const FORMAT = "crowdveil-ledger/1";
@@ -82,9 +82,9 @@ export function exportLedger(lines, more = {}) {
 /** Refuses what was changed or is not understood. @param {string} text @returns {{lines: Line[]} & Record<string, any>} */
 export function importLedger(text) {
   const { sha256, ...content } = parsed(text);
-  if (content.format !== FORMAT || !Array.isArray(content.lines)) throw new Refusal("ledger.format");
-  if (sha256Of(content) !== sha256) throw new Refusal("ledger.hash");
-  if (!content.lines.every(isLine)) throw new Refusal("ledger.format");
+  refuseUnless(content.format === FORMAT && Array.isArray(content.lines), "ledger.format");
+  refuseUnless(sha256Of(content) === sha256, "ledger.hash");
+  refuseUnless(content.lines.every(isLine), "ledger.format");
   return /** @type {any} */ (content);
 }
 

@@ -6,7 +6,7 @@
 const NANO = 1_000_000_000n;
 
 /** An absurdly large amount stops here: two of them still add exactly. */
-const SATURATED = 2 ** 52;
+export const SATURATED = 2 ** 52;
 
 /** A charge: never below the amount. @param {number} amount */
 export function nanoUp(amount) {
@@ -24,12 +24,6 @@ export function nanoDown(amount) {
 
 /** @param {number} left @param {number} right */
 export const add = (left, right) => Math.min(left + right, SATURATED);
-
-/** Nano-units as text, rounded up to four digits: a shown loss is never understated. @param {any} nano */
-export const shownUp = (nano) => (nano >= SATURATED ? "∞" : String(Math.ceil(nano / 1e5) / 1e4));
-
-/** Rounded down: what is left is never overstated. @param {any} nano */
-export const shownDown = (nano) => String(Math.floor(nano / 1e5) / 1e4);
 
 /** A double that is not negative, exactly. @param {number} amount */
 function fraction(amount) {

@@ -6,17 +6,17 @@ import { sha256 } from "./sha256.js";
 import { charge } from "./ledger.js";
 import { draw, systemBytes } from "./sampler.js";
 import { cellsOf, chargeOf } from "./study.js";
-import { Refusal } from "./refusal.js";
+import { refuseUnless } from "./refusal.js";
 /** @import { Commit, DrawEntry, Entry, LineOf, SetEntry, Store } from "./types.js" */
 
 /** Charge, draw and store; or return what was drawn before. @type {Commit} */
 export function commit(store, study, level, answers, { cap, day, since }) {
   const cells = cellsOf(study, level, answers);
-  if (cells.length === 0) throw new Refusal("study.nothing");
+  refuseUnless(cells.length > 0, "study.nothing");
   return store.update((rows) => {
     const drawn = rows.outbox.get(study.id);
     if (drawn) return { result: drawn };
-    if (rows.ledger.has(study.id)) throw new Refusal("study.drawn");
+    refuseUnless(!rows.ledger.has(study.id), "study.drawn");
     const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since);
     const entry = { ...drawEntry(study, level, cells), answers: Object.fromEntries(answers), day };
     return {

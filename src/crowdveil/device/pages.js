@@ -3,9 +3,8 @@
  */
 import { api } from "./api.js";
 import { download, h, icon, withValue } from "./dom.js";
-import { date, errorText, language, money, t } from "./i18n.js";
+import { date, errorText, language, money, shownDown, shownUp, t } from "./i18n.js";
 import { refusal, sum, within } from "./ledger.js";
-import { shownDown, shownUp } from "./nano.js";
 import { Refusal } from "./refusal.js";
 import { budgetBar, button, choice, help, levelLine, notice, panel, panels, questionField, radio, text } from "./render.js";
 import { visible } from "./study.js";
@@ -55,7 +54,7 @@ const backLink = () => h("p", h("a", { href: "#/" }, t("nav.back")));
 export async function studies({ device, state }) {
   const items = await device.listStudies(), now = budget(state);
   return [
-    text("h1", "studies.title"), budgetBar(now),
+    text("h1", "studies.title"), budgetBar(now), help(t("studies.left", { left: shownDown(now.left.epsilon), cap: shownDown(now.cap.epsilon) })),
     items.length ? h("ul.cards", items.map((/** @type {any} */ item) => h("li", card(item, state, now.left)))) : notice("", t("studies.none")),
   ];
 }
@@ -99,6 +98,12 @@ export async function study(context, id) {
   }
 }
 
+/** The broker's warning about what is asked for together, in the worker's language. @param {string} said */
+function warning(said) {
+  const [, tags] = said.match(/ask for (.*): joined/) ?? [];
+  return tags ? t("study.warning", { what: tags.split(", ").map((tag) => t(`asks.${tag}`).replace("asks.", "")).join(", ") }) : said;
+}
+
 /** @param {Context} context @param {Study} study @param {{isSigned: boolean | null, warnings: string[]}} around */
 function offer({ state, device, go }, study, { isSigned, warnings }) {
   const { definition } = study, usual = state.me?.level;
@@ -122,7 +127,7 @@ function offer({ state, device, go }, study, { isSigned, warnings }) {
   ];
   return [
     h("p.by", t("study.by", { requester: definition.requester })),
-    warnings.length > 0 && notice("warn", text("h2", "study.warnings"), h("ul", warnings.map((said) => h("li", said)))),
+    warnings.length > 0 && notice("warn", text("h2", "study.warnings"), h("ul", warnings.map((said) => h("li", warning(said))))),
     h("p", definition.purpose), tags(definition), help(t("study.joining")),
     h("details", text("summary", "study.asked", { n: study.questions.length }), h("ol", study.questions.map((question) => h("li", question.text)))),
     notice("good", text("h2", "study.checks"), h("ul", checks.map((said) => said && h("li", said)))),

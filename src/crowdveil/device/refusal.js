@@ -13,3 +13,8 @@ export class Refusal extends Error {
     this.values = values;
   }
 }
+
+/** @param {boolean} holds @param {string} key @param {Record<string, any>} [values] */
+export function refuseUnless(holds, key, values) {
+  if (!holds) throw new Refusal(key, values);
+}

@@ -3,8 +3,7 @@
  * what stays, what leaves and what it tells.
  */
 import { h, icon, withValue } from "./dom.js";
-import { money, percent, t } from "./i18n.js";
-import { shownUp } from "./nano.js";
+import { money, percent, shownUp, t } from "./i18n.js";
 import { mostSure, symbols } from "./study.js";
 /** @import { Budget, Child, Choice, Entry, Field, Level, Panel, Question, Radio, Study, Values } from "./types.js" */
 

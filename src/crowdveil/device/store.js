@@ -18,7 +18,7 @@ export async function openStore(name = "crowdveil") {
     update: (decide) => change(database, decide),
     clear: () => change(database, (_, transaction) => {
       TABLES.forEach((table) => transaction.objectStore(table).clear());
-      return { result: undefined };
+      return {};
     }),
   };
 }
@@ -38,7 +38,7 @@ async function change(database, decide) {
       else transaction.objectStore(table).put(value, key);
     }
     await done;
-    return result;
+    return /** @type {any} */ (result);
   } catch (error) {
     done.catch(() => undefined);
     try { transaction.abort(); } catch { /* it has ended by itself */ }

@@ -5,7 +5,7 @@
 import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
-import { Refusal } from "./refusal.js";
+import { Refusal, refuseUnless } from "./refusal.js";
 /** @import { CellsOf, Channel, Charge, CheckFits, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
 
 const LEVELS = ["none", "low", "medium", "high"];
@@ -15,9 +15,9 @@ const RHO_TOLERANCE = 1.001;
 /** Check what the broker sent against itself and the log; refuse otherwise. @type {ReadStudy} */
 export function readStudy(answer, entry, id) {
   const definition = answer?.definition;
-  if (definition?.format !== "crowdveil-study/1" || definition.id !== id) throw new Refusal("study.format");
+  refuseUnless(definition?.format === "crowdveil-study/1" && definition.id === id, "study.format");
   const sha256 = sha256Of(definition);
-  if (sha256 !== answer.sha256) throw new Refusal("study.hash");
+  refuseUnless(sha256 === answer.sha256, "study.hash");
   if (entry?.study !== id || entry.sha256 !== sha256) throw new Refusal("study.log");
   checkEntry(entry);
   const channels = new Map(Object.entries(definition.channels).map(([name, wire]) => [name, namedChannel(name, wire)]));
@@ -36,13 +36,13 @@ export function readStudy(answer, entry, id) {
 export function checkEntry(entry, previous) {
   const { entry: name, ...content } = entry;
   const follows = previous === undefined || entry.previous === previous;
-  if (!follows || sha256Of(content) !== name) throw new Refusal("study.log");
+  refuseUnless(follows && sha256Of(content) === name, "study.log");
 }
 
 /** @param {string} name @param {unknown} wire */
 function namedChannel(name, wire) {
   const channel = readChannel(wire);
-  if (channel.sha256 !== name) throw new Refusal("channel.hash");
+  refuseUnless(channel.sha256 === name, "channel.hash");
   return channel;
 }
 
@@ -51,17 +51,16 @@ function checkQuestions(questions) {
   const seen = new Set();
   for (const { id, show_if: condition } of questions) {
     // A question may only depend on an earlier one.
-    if (typeof id !== "string" || seen.has(id) || (condition && !seen.has(condition.question))) {
-      throw new Refusal("study.questions", { got: String(id) });
-    }
+    const fits = typeof id === "string" && !seen.has(id) && (!condition || seen.has(condition.question));
+    refuseUnless(fits, "study.questions", { got: String(id) });
     seen.add(id);
   }
-  if (seen.size === 0) throw new Refusal("study.questions", { got: "" });
+  refuseUnless(seen.size > 0, "study.questions", { got: "" });
 }
 
 /** @type {ReadLevel} */
 function readLevel(level, all, study) {
-  if (!LEVELS.includes(level.name)) throw new Refusal("study.level", { got: String(level.name) });
+  refuseUnless(LEVELS.includes(level.name), "study.level", { got: String(level.name) });
   const channels = new Map(study.questions.map((question) => {
     const channel = all.get(level.channels?.[question.id]);
     if (!channel) throw new Refusal("study.channel", { question: question.id });
@@ -70,7 +69,7 @@ function readLevel(level, all, study) {
   }));
   const used = [...channels.values()], isProtected = used.every((channel) => Number.isFinite(channel.epsilon));
   const fits = isProtected === level.protected && isProtected === (level.name !== "none");
-  if (!fits || (!isProtected && study.protectsParticipation)) throw new Refusal("study.protection", { level: level.name });
+  refuseUnless(fits && (isProtected || !study.protectsParticipation), "study.protection", { level: level.name });
   const charge = isProtected ? chargeOf(used, study) : { epsilon: 0, rho: 0 };
   checkCharge(level, charge, isProtected);
   return { name: level.name, protected: isProtected, pay: level.pay_cents, charge, channels };
@@ -80,7 +79,7 @@ function readLevel(level, all, study) {
 function checkFits(channel, question, protects) {
   const wanted = protects ? [...symbols(question.domain), null] : symbols(question.domain);
   const fits = wanted.length === channel.inputs.length && wanted.every((symbol, i) => symbol === channel.inputs[i]);
-  if (!fits) throw new Refusal("study.channel", { question: question.id });
+  refuseUnless(fits, "study.channel", { question: question.id });
 }
 
 /** A level must not claim to cost less than its integers say. @param {any} level @param {Charge} computed @param {boolean} isProtected */
@@ -88,7 +87,7 @@ function checkCharge(level, computed, isProtected) {
   if (!isProtected && level.charge === null) return;
   const { epsilon_nano: epsilon, rho_nano: claimedRho } = level.charge ?? {};
   const honest = isProtected && computed.epsilon <= epsilon && computed.rho <= claimedRho * RHO_TOLERANCE;
-  if (!honest) throw new Refusal("study.charge", { level: level.name });
+  refuseUnless(honest, "study.charge", { level: level.name });
 }
 
 /** The loss of one report; ρ is searched once for each channel. @param {Channel} channel @returns {Charge} */
@@ -153,15 +152,13 @@ export function visible(study, answers) {
 export function cellsOf(study, level, answers) {
   const shown = new Set(visible(study, answers).map((question) => question.id));
   const given = new Map([...answers].filter(([question]) => shown.has(question)));
-  if (study.maxAnswers !== null && given.size > study.maxAnswers) {
-    throw new Refusal("study.tooMany", { most: study.maxAnswers, got: given.size });
-  }
+  refuseUnless(given.size <= (study.maxAnswers ?? Infinity), "study.tooMany", { most: study.maxAnswers, got: given.size });
   return study.questions.flatMap(({ id, domain }) => {
     const channel = /** @type {Channel} */ (level.channels.get(id));
     const symbol = given.get(id);
     if (symbol === undefined) return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];
     const answer = symbols(domain).indexOf(symbol);
-    if (answer < 0) throw new Refusal("answer.option", { question: id });
+    refuseUnless(answer >= 0, "answer.option", { question: id });
     return [{ question: id, channel, answer }];
   });
 }

@@ -126,7 +126,7 @@ export type Table = "ledger" | "outbox" | "settings" | "drafts";
 export type Rows = Record<Table, Map<string, any>>;
 /** Without a value the row is removed. */
 export type Write = { table: Table; key: string; value?: any };
-export type Decide<T> = (rows: Rows, transaction: IDBTransaction) => { result: T; writes?: Write[] };
+export type Decide<T> = (rows: Rows, transaction: IDBTransaction) => { result?: T; writes?: Write[] };
 export type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
 
 // the worker and the pages

@@ -7,7 +7,7 @@ import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal } from "./refusal.js";
 import { signed } from "./signature.js";
 import { checkEntry, readStudy } from "./study.js";
-/** @import { Decide, Entry, LogEntry, Me, State, Store, Study, Table } from "./types.js" */
+/** @import { Entry, LogEntry, Me, State, Store, Study, Table, Write } from "./types.js" */
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
@@ -39,7 +39,7 @@ export class Device {
 
   /** @param {Table} table @param {string} key @param {unknown} value  undefined removes it */
   put(table, key, value) {
-    return this.store.update(() => ({ result: null, writes: [{ table, key, value }] }));
+    return this.store.update(() => ({ writes: [{ table, key, value }] }));
   }
 
   /** @param {string} key @returns {Promise<any>} */
@@ -67,7 +67,7 @@ export class Device {
     try {
       if (me.token) return await call(me.token);
     } catch (error) {
-      if (!(error instanceof Problem && error.status === 401)) throw error;
+      if (!isUnknown(error)) throw error;
     }
     const { token } = await api.join(me.level, me.cap);
     await this.saveMe({ token });
@@ -86,7 +86,7 @@ export class Device {
   /** The studies on offer; the last list seen when offline. */
   async listStudies() {
     const { me } = await this.load();
-    const fresh = () => (me?.token ? api.myStudies(me.token).catch(orElse(401, api.studies)) : api.studies());
+    const fresh = () => (me?.token ? api.myStudies(me.token).catch(orElse(isUnknown, api.studies)) : api.studies());
     return this.remembered("studies", async () => (await fresh()).items);
   }
 
@@ -134,7 +134,7 @@ export class Device {
 
   /** Hold a place at this level and begin a draft. @param {Study} study @param {string} level */
   async accept(study, level) {
-    const held = await this.withToken((token) => api.reserve(token, study.id, level, study.sha256)).catch(orElseOffline({ expires: "" }));
+    const held = await this.withToken((token) => api.reserve(token, study.id, level, study.sha256)).catch(orElse(isOffline, () => ({ expires: "" })));
     await this.put("drafts", study.id, { level, expires: held.expires, answers: {} });
   }
 
@@ -142,7 +142,7 @@ export class Device {
   keepAnswers(id, answers) {
     return this.store.update(({ drafts }) => {
       const draft = drafts.get(id), value = { ...draft, answers: Object.fromEntries(answers) };
-      return { result: null, writes: draft ? [{ table: "drafts", key: id, value }] : [] };
+      return { writes: draft ? [{ table: "drafts", key: id, value }] : [] };
     });
   }
 
@@ -192,20 +192,16 @@ export class Device {
   /** No spend forgotten, nothing drawn again, no cap raised. @param {string} text */
   async moveIn(text) {
     const { lines, outbox: entries = [], me: other } = importLedger(text);
-    const added = await this.store.update(/** @type {Decide<number>} */ (({ ledger, outbox, settings }) => {
+    const added = await this.store.update(({ ledger, outbox, settings }) => {
       const more = merge(ledger, lines), mine = settings.get("me") ?? other;
-      const drawn = entries.filter((/** @type {Entry} */ entry) => !outbox.has(entry.study));
       const me = { ...other, ...mine, token: other?.token, level: other?.level, cap: Math.min(mine?.cap, other?.cap) };
-      return {
-        result: more.length,
-        writes: [
-          ...more.map((value) => ({ table: /** @type {Table} */ ("ledger"), key: value.key, value })),
-          ...drawn.map((/** @type {Entry} */ value) => ({ table: "outbox", key: value.study, value })),
-          ...(other ? [{ table: /** @type {Table} */ ("settings"), key: "me", value: me }] : []),
-        ],
-      };
-    }));
-    await this.takeOverMirror().catch(orElseOffline(null));
+      /** @type {Write[]} */
+      const writes = more.map((value) => ({ table: "ledger", key: value.key, value }));
+      for (const value of entries) if (!outbox.has(value.study)) writes.push({ table: "outbox", key: value.study, value });
+      if (other) writes.push({ table: "settings", key: "me", value: me });
+      return { result: more.length, writes };
+    });
+    await this.takeOverMirror().catch(orElse(isOffline, () => null));
     return added;
   }
 
@@ -217,37 +213,35 @@ export class Device {
     const elsewhere = { epsilon: mirror.epsilon_spent_nano, rho: mirror.rho_spent_nano };
     await this.store.update(({ ledger }) => {
       const line = carryOver(ledger, elsewhere, today());
-      return { result: null, writes: line ? [{ table: "ledger", key: line.key, value: line }] : [] };
+      return { writes: line ? [{ table: "ledger", key: line.key, value: line }] : [] };
     });
   }
 
   /** Everything about me: from this device and from the broker. */
   async exportData() {
     const { me, lines, outbox, drafts } = await this.load();
-    const broker = me?.token ? await api.exportMine(me.token).catch(orElseOffline(null)) : null;
+    const broker = me?.token ? await api.exportMine(me.token).catch(orElse(isOffline, () => null)) : null;
     const device = { me, ledger: [...lines.values()], sent: [...outbox.values()], drafts: Object.fromEntries(drafts) };
     return JSON.stringify({ device, broker }, null, 2);
   }
 
   async leave() {
     const { me } = await this.load();
-    if (me?.token) await api.leave(me.token).catch(orElse(401, () => null));
+    if (me?.token) await api.leave(me.token).catch(orElse(isUnknown, () => null));
     await this.store.clear();
   }
 }
 
-/** @param {number} status @param {() => any} instead */
-function orElse(status, instead) {
-  return (/** @type {unknown} */ error) => {
-    if (error instanceof Problem && error.status === status) return instead();
-    throw error;
-  };
-}
+/** @param {unknown} error */
+const isOffline = (error) => error instanceof Offline;
 
-/** @param {any} value */
-function orElseOffline(value) {
+/** The broker does not know this account any more. @param {unknown} error */
+const isUnknown = (error) => error instanceof Problem && error.status === 401;
+
+/** @param {(error: unknown) => boolean} expected @param {() => any} instead */
+function orElse(expected, instead) {
   return (/** @type {unknown} */ error) => {
-    if (error instanceof Offline) return value;
+    if (expected(error)) return instead();
     throw error;
   };
 }

@@ -65,6 +65,8 @@ def planned(form: dict[str, Any]) -> dict[str, Any]:
         rows += [row for level in levels for row in outlooks(draft, level, affordable(draft, {level.name: 1.0}))]
     except (Refusal, InputError) as error:
         return {"problem": str(error)}
+    order = [question.text for question in draft.questions]
+    rows.sort(key=lambda row: order.index(row.question))
     return {"rows": rows, "left_out": max(len(draft.questions) - _MOST_QUESTIONS, 0)}
 
 

@@ -29,7 +29,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 def previews(form: dict[str, Any]) -> list[dict[str, Any]]:
     """Text and controls of each question; one that makes no sense yet says so."""
     return [
-        {"text": question["text"], "depends": question["show_if"]} | _controls(question)
+        {"text": question["text"], "type": question["type"], "depends": question["show_if"]} | _controls(question)
         for question in form["questions"]
     ]
 
