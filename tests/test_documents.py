@@ -132,6 +132,13 @@ def run(shown: Shown, folder: Path) -> None:
         assert doctest.OutputChecker().check_output(shown.output, done.stdout + done.stderr, OUTPUT), done
 
 
+@pytest.mark.parametrize("section", ["tutorial", "how-to", "explain", "decisions"])
+def test_a_section_opens_with_a_list_of_its_pages(section: str) -> None:
+    folder = ROOT / "docs" / section
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (folder / "index.md").read_text())
+    assert sorted(listed) == sorted(page.name for page in folder.glob("*.md") if page.stem != "index")
+
+
 @pytest.mark.parametrize("name", command_names())
 def test_the_manual_lists_exactly_the_flags_there_are(name: str) -> None:
     synopsis = blocks_of(MANUAL / f"{name}.md")[0].text
