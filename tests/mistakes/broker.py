@@ -94,12 +94,12 @@ MUTANTS = (
         "forty_accepts and sqlite",
     ),
     Mutant(
-        "broker: a late report is not checked again",
+        "broker: a report that nothing was held for is not checked",
         "broker/ledger/budget.py",
         "granted = charge.unprotected or (extra_epsilon <= 0 and extra_rho <= 0)",
         "granted = True",
         BUDGETS,
-        "late_report",
+        "either_or",
     ),
     Mutant(
         "broker: a closed study keeps the days",
