@@ -7,7 +7,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 # Without --no-compile pip would compile every module of every package, of which few are ever imported.
-PIP = $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP = DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 # Compiled kernels are kept between runs and shared by the test processes.
