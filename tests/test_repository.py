@@ -109,6 +109,17 @@ def test_every_command_that_a_document_shows_exists() -> None:
     assert shown - set(cli.command_names()) == set()
 
 
+def test_every_path_that_a_document_names_exists() -> None:
+    documents = [path for path in tracked_files() if path.suffix == ".md"]
+    named = {
+        (path.name, place)
+        for path in documents
+        for place in re.findall(r"`((?:src|tests|tools|docs|requirements)/[\w./-]+)`", text_of(path))
+    }
+    assert len(named) > 10
+    assert sorted(pair for pair in named if not (ROOT / pair[1]).exists() and "NAME" not in pair[1]) == []
+
+
 def test_every_command_has_a_page() -> None:
     assert undocumented("commands", cli.command_names()) == []
 
