@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,12 +12,14 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_bp import ChannelBP
 from crowdveil.inference.channel_em import ChannelEM
 from crowdveil.inference.dawid_skene import DawidSkene
 from crowdveil.inference.emission import MAX_OPTIONS
 from crowdveil.inference.majority import Majority
 from crowdveil.inference.mean import Mean
+from crowdveil.inference.model import Context
 from crowdveil.inference.weighted_mean import WeightedMean
 from crowdveil.reports import Reports
 
@@ -38,27 +41,36 @@ class Auto(Method):
     summary: ClassVar[str] = "the method that suits the domain and the channels; says which and why"
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        method, why = choose(reports)
+        method, why = choose(context_of(reports), lambda: _per_worker(reports))
         estimate = method.fit(reports, start if start is not None and start.method == method.name else None)
-        told = {"chosen_by": self.name, "why": why}
-        warnings = (f"auto chose {method.name}: {why}", *estimate.warnings)
-        return replace(estimate, warnings=warnings, provenance=dict(estimate.provenance) | told)
+        return explained(estimate, why)
 
 
-def choose(reports: Reports) -> tuple[Method, str]:
-    """The method and the reason."""
-    if not all(isinstance(channel, Channel) for channel in reports.channels):
+def explained(estimate: Estimate, why: str) -> Estimate:
+    """The estimate of the method that was chosen, and the reason."""
+    warnings = (f"auto chose {estimate.method}: {why}", *estimate.warnings)
+    told = {"chosen_by": Auto.name, "why": why}
+    return replace(estimate, warnings=warnings, provenance=dict(estimate.provenance) | told)
+
+
+def choose(context: Context, per_worker: Callable[[], float]) -> tuple[Method, str]:
+    """The method and the reason; `per_worker`, the median number of answers, is only asked for where it matters."""
+    if not all(isinstance(channel, Channel) for channel in context.channels):
         return WeightedMean(), "reports are numbers with noise, which have no table"
-    size = reports.domain.size
-    if isinstance(reports.domain, Scale):
+    size = context.domain.size
+    if isinstance(context.domain, Scale):
         if size > MAX_OPTIONS:
             return Mean(), f"a scale of more than {MAX_OPTIONS} levels"
         return ChannelEM(), "a scale, whose channels are known"
     if size > MAX_OPTIONS:
         return Majority(), f"more than {MAX_OPTIONS} options"
-    if any(channel.guarantee.protected for channel in reports.channels):
+    if any(channel.guarantee.protected for channel in context.channels):
         return ChannelBP(), "options, whose channels are known and add noise"
-    answers = np.bincount(reports.worker, minlength=1)
-    if len(reports) and np.median(answers[answers > 0]) >= _PER_OPTION * size:
+    if context.n_reports and per_worker() >= _PER_OPTION * size:
         return DawidSkene(), "options without privacy, and enough answers per worker for whole confusion matrices"
     return ChannelBP(), "options, and few answers per worker"
+
+
+def _per_worker(reports: Reports) -> float:
+    answers = np.bincount(reports.worker, minlength=1)
+    return float(np.median(answers[answers > 0]))

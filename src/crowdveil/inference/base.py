@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
-from crowdveil.inference.model import Context, Model
+from crowdveil.inference.model import Closing, Columns, Context, Model, Parameters, Rows, Statistics
 from crowdveil.inference.threads import Engine, LocalEngine
 from crowdveil.reports import Reports
 
@@ -21,12 +22,23 @@ class Method(ABC):
     summary: ClassVar[str]
     numeric: ClassVar[bool] = False
     """True when values are numbers, False when they are options."""
-    question_local: ClassVar[bool] = False
-    """True when a question's estimate depends on the reports to that question alone."""
 
     @abstractmethod
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         """The finished estimate; `start` is an earlier one from which an iterative method goes on."""
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        """Sums over rows and their results that `closing` needs; those of blocks add."""
+        return {}
+
+    @property
+    def tallies(self) -> bool:
+        """Some methods say all they have to say without a tally."""
+        return type(self).tally is not Method.tally
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        """Skills (by worker code) and floor, from the parameters and the tally of the whole table."""
+        return Closing()
 
 
 @runtime_checkable
@@ -42,6 +54,30 @@ class Modelled(Protocol):
     @property
     def accelerate(self) -> bool: ...
 
+    def model(self, context: Context) -> Model:
+        """The model of one table."""
+
+
+@runtime_checkable
+class Recalling(Protocol):
+    """A method whose model can take the workers' earlier work into account."""
+
+    @property
+    def history(self) -> Mapping[Hashable, Any]: ...
+
+    def recalling(self, model: Any, codes: Mapping[Hashable, int]) -> Model:
+        """The model with the history of the workers that have these codes."""
+
+
+class WithoutIteration(Method):
+    """A method whose model needs `max_iter` passes and no more; none, or one that sizes up the crowd."""
+
+    __slots__ = ()
+    max_iter: ClassVar[int] = 0
+    tol: ClassVar[float] = 0.0
+    accelerate: ClassVar[bool] = False
+
+    @abstractmethod
     def model(self, context: Context) -> Model:
         """The model of one table."""
 

@@ -23,7 +23,7 @@ from crowdveil.inference.choice_model import Precision
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
 from crowdveil.inference.message_model import MessageModel, normalised, reading
-from crowdveil.inference.model import Block, Columns, Context, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes, worker_types
@@ -210,19 +210,21 @@ class ChannelBP(IterativeMethod):
         parameters = done.parameters
         if "share" not in parameters:
             parameters = model.first(np.ones(reports.n_workers))
-        skills = _skills(reports, parameters["belief"], model.types)
-        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
+        estimate = finished(self, model, reports, done, columns, parameters=parameters)
         return judged(estimate, model, parameters, reports)
 
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        return Closing(_skills(parameters["belief"], worker_types(context.domain.size)))
 
-def _skills(reports: Reports, log_belief: Array, types: WorkerTypes) -> Skills:
+
+def _skills(log_belief: Array, types: WorkerTypes) -> Skills:
     belief = normalised(log_belief)
     order = np.argsort(types.skill, kind="stable")
     ordered = types.skill[order]
     below = np.cumsum(belief[:, order], axis=1)
     places = [(below < p).sum(axis=1).clip(0, len(order) - 1) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
     meaning = "the probability of a right answer"
-    return Skills(reports.workers, belief @ types.skill, ordered[places[0]], ordered[places[1]], meaning)
+    return Skills(np.arange(len(belief)), belief @ types.skill, ordered[places[0]], ordered[places[1]], meaning)
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -25,7 +25,7 @@ from crowdveil.inference.choice_model import Precision
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
 from crowdveil.inference.message_model import MessageModel, normalised, reading
-from crowdveil.inference.model import Block, Columns, Context, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.truth_grid import TruthGrid, prior_of, quantiles, truth_grid
 from crowdveil.inference.votes import table_channels
@@ -198,18 +198,20 @@ class ChannelEM(IterativeMethod):
         model = self.model(context_of(reports, _start(reports, start)))
         done, columns = fit_model(self, model, reports)
         parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
-        skills = _skills(reports, parameters["belief"], model.grid)
-        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=parameters)
+        estimate = finished(self, model, reports, done, columns, parameters=parameters)
         return judged(estimate, model, parameters, reports)
 
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        return Closing(_skills(parameters["belief"], truth_grid(context.domain)))
 
-def _skills(reports: Reports, log_belief: Array, grid: TruthGrid) -> Skills:
+
+def _skills(log_belief: Array, grid: TruthGrid) -> Skills:
     """Posterior mean and interval of each worker's σ; answering at random counts as the whole range."""
     belief = normalised(log_belief)
     spreads = np.append(grid.spreads, grid.range)
     below = np.cumsum(belief, axis=1)
     low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _LEVELS[1:])
-    return Skills(reports.workers, belief @ spreads, low, high, "the standard deviation of a worker's errors")
+    return Skills(np.arange(len(belief)), belief @ spreads, low, high, "the standard deviation of a worker's errors")
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.emission import TINY, Emission, emission_of
-from crowdveil.inference.finishing import wilson
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
-from crowdveil.inference.floors import told_choices
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
+from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
 from crowdveil.inference.layout import Layout, kernels
-from crowdveil.inference.model import Context, Parameters, Statistics
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.votes import class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
 
@@ -208,20 +207,20 @@ class DawidSkene(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, self._start(reports, start)))
         if self.history:
-            model = replace(model, history=self._counts(reports, model))
+            known = {worker: code for code, worker in enumerate(reports.workers.tolist()) if worker in self.history}
+            model = self.recalling(model, known)
         # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
         confusion, classes = _confusion_of(done.parameters, reports.domain.size)
-        estimate = finished(
-            self,
-            model,
-            reports,
-            done,
-            columns,
-            skills=_skills(reports, confusion, classes, columns["posterior"]),
-            parameters=dict(done.parameters) | {"confusion": confusion, "classes": classes},
-        )
-        return told_choices(estimate, reports, columns["posterior"])
+        parameters = dict(done.parameters) | {"confusion": confusion, "classes": classes}
+        return finished(self, model, reports, done, columns, parameters=parameters)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return skill_tally(rows, columns, context)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        right = np.einsum("wtt,t->w", *_confusion_of(parameters, context.domain.size))
+        return Closing(choice_skills(right, tally, "the probability of a right answer"), choice_verdict(tally, context))
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""
@@ -234,13 +233,15 @@ class DawidSkene(IterativeMethod):
             return {}
         return {"log_confusion": logs, "seen": seen, "log_classes": start.parameters["log_classes"]}
 
-    def _counts(self, reports: Reports, model: DawidSkeneModel) -> Array:
+    def recalling(self, model: DawidSkeneModel, codes: Mapping[Hashable, int]) -> DawidSkeneModel:
+        """The model with the history of the workers that have these codes."""
+        if not codes:
+            return model
         n_options = model.emission.n_options
-        counts = np.zeros((reports.n_workers, model.emission.n_answers, n_options))
-        for index, worker in enumerate(reports.workers.tolist()):
-            if worker in self.history:
-                counts[index, :n_options] = np.asarray(self.history[worker], dtype=np.float64).T
-        return counts
+        counts = np.zeros((model.context.n_workers, model.emission.n_answers, n_options))
+        for worker, code in codes.items():
+            counts[code, :n_options] = np.asarray(self.history[worker], dtype=np.float64).T
+        return replace(model, history=counts)
 
 
 def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]:
@@ -248,9 +249,3 @@ def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]
     given = np.exp(parameters["log_confusion"][:, :n_options].astype(np.float64))
     confusion = np.swapaxes(given / given.sum(axis=1, keepdims=True), 1, 2)
     return np.ascontiguousarray(confusion), np.exp(parameters["log_classes"])
-
-
-def _skills(reports: Reports, confusion: Array, classes: Array, posterior: Array) -> Skills:
-    right = np.einsum("wtt,t->w", confusion, classes)
-    low, high = wilson(right, worker_worth(reports, table_channels(reports.channels), posterior))
-    return Skills(reports.workers, right, low, high, "the probability of a right answer")

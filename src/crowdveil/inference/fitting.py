@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
-from crowdveil.inference.counting import summed
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.driver import Run, run
 from crowdveil.inference.model import Columns, Judged, Model, Parameters
-from crowdveil.inference.votes import channel_worth
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -42,12 +40,11 @@ def finished(
     done: Run,
     columns: Columns,
     *,
-    skills: Skills,
-    parameters: Mapping[str, Array],
-    warnings: tuple[str, ...] = (),
+    parameters: Parameters | None = None,
 ) -> Estimate:
-    """The estimate of an iterative method."""
-    return Estimate(
+    """The estimate of an iterative method; `parameters` where it has more to say than the run found."""
+    known = done.parameters if parameters is None else parameters
+    estimate = Estimate(
         method.name,
         reports.domain,
         reports.questions,
@@ -56,15 +53,24 @@ def finished(
         columns["low"],
         columns["high"],
         columns.get("posterior"),
-        skills,
         iterations=done.iterations,
         converged=done.converged,
         objective=model.objective,
         trace=done.trace,
-        warnings=(*warnings, *done.warnings),
+        warnings=done.warnings,
         provenance=provenance(method, reports),
-        parameters=parameters,
+        parameters=known,
     )
+    return closed(method, estimate, reports, columns, known)
+
+
+def closed(method: Method, estimate: Estimate, reports: Reports, columns: Columns, parameters: Parameters) -> Estimate:
+    """The estimate with the workers' skills, the floor, and a warning where there is reason for one."""
+    context = context_of(reports)
+    closing = method.closing(parameters, method.tally(reports, columns, context), context)
+    skills = None if closing.skills is None else replace(closing.skills, workers=reports.workers)
+    warnings = (*estimate.warnings, *closing.verdict.warnings)
+    return replace(estimate, skills=skills, floor=closing.verdict.floor, warnings=warnings)
 
 
 def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:
@@ -81,9 +87,9 @@ def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: R
     )
 
 
-def from_columns(method: Method, reports: Reports, columns: Columns, warnings: tuple[str, ...] = ()) -> Estimate:
+def from_columns(method: Method, reports: Reports, columns: Columns) -> Estimate:
     """The estimate of a method that needs no iteration."""
-    return Estimate(
+    estimate = Estimate(
         method.name,
         reports.domain,
         reports.questions,
@@ -92,9 +98,9 @@ def from_columns(method: Method, reports: Reports, columns: Columns, warnings: t
         columns["low"],
         columns["high"],
         columns.get("posterior"),
-        warnings=warnings,
         provenance=provenance(method, reports),
     )
+    return closed(method, estimate, reports, columns, {})
 
 
 def provenance(method: Method, reports: Reports) -> dict[str, object]:
@@ -114,19 +120,6 @@ def configuration(method: Method) -> dict[str, object]:
     """The method's settings, without the engine and without tables of gold or history."""
     configured = {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
     return {name: value for name, value in configured.items() if name != "engine" and not isinstance(value, Mapping)}
-
-
-def worker_worth(reports: Reports, channels: tuple[Channel, ...], posterior: Array) -> NDArray[np.float64]:
-    """How many unprotected answers to questions with known truths each worker's reports are worth.
-
-    Where the truth has only the probability p, an answer tells ((k·p − 1) / (k − 1))² as much about a skill.
-    """
-    n_options = posterior.shape[1]
-    sure = np.square((n_options * posterior.max(axis=1, initial=0.0) - 1) / max(n_options - 1, 1))
-    worth = np.array([channel_worth(channel) for channel in channels])
-    return summed(
-        reports.worker, lambda rows: worth[reports.channel[rows]] * sure[reports.question[rows]], reports.n_workers
-    )
 
 
 def carried_over(start: Estimate | None, name: str, reports: Reports, default: Array) -> Array | None:

@@ -1,4 +1,7 @@
-"""The floor beside an estimate of a method that has no prior to return: it says when the reports hold no more."""
+"""The floor beside an estimate of a method that has no prior to return: it says when the reports hold no more.
+
+Everything it needs is a tally, sums over rows that add from block to block, so that every engine says the same.
+"""
 
 from __future__ import annotations
 
@@ -9,80 +12,130 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.bounds.floor import choice_floor, scale_floor
+from crowdveil.bounds.floor import fano_floor, scale_floor
 from crowdveil.channel import Channel
-from crowdveil.domain import Scale
-from crowdveil.estimate import Estimate, Floor
-from crowdveil.inference.counting import counted
-from crowdveil.inference.finishing import on_simplex
-from crowdveil.inference.numbers import numbers_of, pooled, shrunk, sums
-from crowdveil.inference.votes import effective_counts, table_channels
+from crowdveil.domain import Domain, Scale
+from crowdveil.estimate import Floor, Skills
+from crowdveil.inference.counting import counted, summed
+from crowdveil.inference.finishing import on_simplex, wilson
+from crowdveil.inference.model import Columns, Context, Rows, Statistics, Verdict
+from crowdveil.inference.numbers import bounds_of, numbers_of, pooled, shrunk, sums
+from crowdveil.inference.votes import channel_worth, table_channels
 from crowdveil.noise import NoiseRecord
-from crowdveil.reports import Reports
+from crowdveil.reports import AnyChannel
 
 _MAX_LEVELS = 256
 _TOO_LITTLE = "the reports cannot say more than knowing the classes' shares or the crowd's spread would"
 
 
-def told_choices(estimate: Estimate, reports: Reports, votes: NDArray[Any]) -> Estimate:
-    """The estimate with the least error rate any method could have; a warning where that is no gain."""
-    if not len(reports):
-        return estimate
-    channels = table_channels(reports.channels)
-    shares = on_simplex(votes.sum(axis=0, keepdims=True, dtype=np.float64))[0]
+def choice_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
+    """Votes by option (the posterior stands for them) and reports by channel."""
+    votes = columns.get("votes", columns["posterior"])
+    return {
+        "votes": votes.sum(axis=0, dtype=np.float64),
+        "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),
+    }
+
+
+def skill_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
+    """The same, and how many unprotected answers to questions with known truths each worker's reports are `worth`.
+
+    Where the truth has only the probability p, an answer tells ((k·p − 1) / (k − 1))² as much about a skill.
+    """
+    posterior, n_options = columns["posterior"], context.domain.size
+    sure = np.square((n_options * posterior.max(axis=1, initial=0.0) - 1) / max(n_options - 1, 1))
+    worth = np.array([channel_worth(channel) for channel in table_channels(context.channels)])
+    by_worker = summed(
+        rows.worker, lambda part: worth[rows.channel[part]] * sure[rows.question[part]], context.n_workers
+    )
+    return choice_tally(rows, columns, context) | {"worth": by_worker}
+
+
+def choice_skills(skill: NDArray[np.float64], tally: Statistics, meaning: str) -> Skills:
+    """Skills that are shares, with the interval of as many answers as the reports are worth."""
+    low, high = wilson(skill, tally["worth"])
+    return Skills(np.arange(len(skill)), skill, low, high, meaning)
+
+
+def choice_verdict(tally: Statistics, context: Context) -> Verdict:
+    """The least error rate that any method could have; a warning where that is no gain."""
+    by_channel = tally["by_channel"]
+    if not by_channel.sum():
+        return Verdict()
+    channels = table_channels(context.channels)
+    shares = on_simplex(tally["votes"][None])[0]
     # Noise alone makes debiased votes unanimous, and nobody could err about those: shares are no surer than the answers
     # that the reports are worth.
-    worth = effective_counts(reports, channels, reports.n_questions).sum()
+    worth = float(by_channel @ np.array([channel_worth(channel) for channel in channels]))
     classes = (worth * shares + 1) / (worth + len(shares))
-    return _told(estimate, choice_floor(channels, reports.channel, reports.n_questions, classes))
+    return _told(fano_floor(channels, by_channel / max(context.n_questions, 1), classes))
 
 
-def told_numbers(estimate: Estimate, reports: Reports, *, as_answers: bool) -> Estimate:
-    """The estimate with the least standard deviation any method could have from workers who err as these do."""
-    known = estimate.value[estimate.answered]
-    if len(known) < 2:
-        return estimate
-    channels = [channel for channel in reports.channels if isinstance(channel, Channel)]
-    counts = counted(reports.channel, len(reports.channels)) / len(known)
-    noise = np.array([_own_noise(channel, reports) for channel in reports.channels])
+def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: bool) -> Statistics:
+    """By worker: reports, numbers and their squared distance from the values; the values' own mean and spread."""
+    numbers = numbers_of(rows, context.channels, context.domain, as_answers=as_answers)
+    residual = numbers.value - numbers.share * columns["value"][numbers.question]
+    known = columns["value"][np.isfinite(columns["value"])] - _middle(context.domain)
+    return {
+        "reports": counted(rows.worker, context.n_workers).astype(np.float64),
+        "count": sums(numbers.worker, None, context.n_workers),
+        "squares": sums(numbers.worker, residual**2, context.n_workers),
+        "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),
+        "known": np.array([len(known), known.sum(), (known**2).sum()]),
+    }
+
+
+def number_verdict(tally: Statistics, context: Context) -> Verdict:
+    """The least standard deviation that any method could have from workers who err as these do."""
+    n_known, total, squares = tally["known"].tolist()
+    if n_known < 2:
+        return Verdict()
+    domain, channels = context.domain, [channel for channel in context.channels if isinstance(channel, Channel)]
+    counts = tally["by_channel"] / n_known
+    noise = np.array([_own_noise(channel, domain) for channel in context.channels])
     # What the reports spread more than their channels explain is the workers' own.
-    own = np.maximum(_variances(estimate, reports, as_answers) - np.average(noise, weights=counts), _rounding(reports))
-    spread = float(known.std())
-    if len(channels) == len(counts) and isinstance(reports.domain, Scale) and reports.domain.size <= _MAX_LEVELS:
+    own = np.maximum(_variances(tally, domain) - np.average(noise, weights=counts), _rounding(domain))
+    centre = total / n_known
+    spread = math.sqrt(max(squares / n_known - centre**2, 0.0))
+    if len(channels) == len(counts) and isinstance(domain, Scale) and domain.size <= _MAX_LEVELS:
         crowd: dict[str, Any] = {"sigmas": np.sqrt(own), "weights": np.full(len(own), 1 / len(own))}
         # Even if everybody had answered, where that is hidden.
-        truths: dict[str, Any] = {"share": 1.0, "centre": float(known.mean()), "spread": spread}
-        return _told(estimate, scale_floor(channels, counts, reports.domain, **crowd, **truths))
+        truths: dict[str, Any] = {"share": 1.0, "centre": centre + _middle(domain), "spread": spread}
+        return _told(scale_floor(channels, counts, domain, **crowd, **truths))
     information = sum(float(count * np.mean(1 / (own + each))) for count, each in zip(counts, noise, strict=True))
     smallest = 1 / math.sqrt(max(information, 1e-300))
     said = f"the least standard deviation any method could have is {smallest:.3g}, without these reports {spread:.3g}"
-    return _told(estimate, Floor(smallest, spread, smallest < spread, said))
+    return _told(Floor(smallest, spread, smallest < spread, said))
 
 
-def _variances(estimate: Estimate, reports: Reports, as_answers: bool) -> NDArray[np.float64]:
+def _variances(tally: Statistics, domain: Domain) -> NDArray[np.float64]:
     """The variances of the workers' reports around the values: nine that stand for all of them."""
-    rows = numbers_of(reports, reports.channels, reports.domain, as_answers=as_answers)
-    residual = rows.value - rows.share * estimate.value[rows.question]
-    squares, count = sums(rows.worker, residual**2, reports.n_workers), sums(rows.worker, None, reports.n_workers)
-    variance = shrunk(squares, count, pooled(squares, count, reports.domain))
+    squares, count = tally["squares"], tally["count"]
+    variance = shrunk(squares, count, pooled(squares, count, domain))
     found: NDArray[np.float64] = np.quantile(variance[count > 0], np.linspace(0.05, 0.95, 9))
     return found
 
 
-def _told(estimate: Estimate, floor: Floor) -> Estimate:
+def _told(floor: Floor) -> Verdict:
     if floor.informative:
-        return replace(estimate, floor=floor)
+        return Verdict(floor)
     sentence = f"{floor.sentence.split(':')[0]}: {_TOO_LITTLE}"
-    return replace(estimate, floor=replace(floor, sentence=sentence), warnings=(*estimate.warnings, sentence))
+    return Verdict(replace(floor, sentence=sentence), (sentence,))
 
 
-def _own_noise(channel: Channel | NoiseRecord, reports: Reports) -> float:
+def _own_noise(channel: AnyChannel, domain: Domain) -> float:
     if isinstance(channel, NoiseRecord):
         return channel.variance
-    return 0.0 if channel.is_identity else float(channel.scores(reports.domain.numbers)[1][: channel.n_levels].mean())
+    return 0.0 if channel.is_identity else float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
 
 
-def _rounding(reports: Reports) -> float:
+def _middle(domain: Domain) -> float:
+    """Values are summed around it: sums of squares would lose digits far from zero."""
+    low, high = bounds_of(domain)
+    return (low + high) / 2
+
+
+def _rounding(domain: Domain) -> float:
     """The variance that rounding to levels alone brings."""
-    step = float(reports.domain.step) if isinstance(reports.domain, Scale) else 0.0
+    step = float(domain.step) if isinstance(domain, Scale) else 0.0
     return step**2 / 12 or 1e-12

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import Method
+from crowdveil.inference.base import WithoutIteration
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import provenance
+from crowdveil.inference.model import Columns, Context, Rows
+from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.votes import plain_votes, table_channels
 from crowdveil.reports import Reports
 
@@ -20,7 +23,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frequency(Method):
+class Frequency(WithoutIteration):
     """Shares of the options, question by question; `parameters` holds the bounds of every share, not only the value's.
 
     Nobody is right or wrong here: the posterior columns are shares of the population, the value the commonest option.
@@ -34,37 +37,52 @@ class Frequency(Method):
 
     name: ClassVar[str] = "frequency"
     summary: ClassVar[str] = "the share of the population that holds each opinion"
-    question_local: ClassVar[bool] = True
+
+    def model(self, context: Context) -> QuestionModel:
+        return QuestionModel(context, self)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        channels = table_channels(reports.channels)
-        n_questions, n_options = reports.n_questions, reports.domain.size
+        columns = self.columns(reports, context_of(reports))
+        return Estimate(
+            self.name,
+            reports.domain,
+            reports.questions,
+            columns["value"],
+            columns["confidence"],
+            columns["low"],
+            columns["high"],
+            columns["posterior"],
+            level=LEVEL,
+            provenance=provenance(self, reports),
+            parameters={"low": columns["lows"], "high": columns["highs"]},
+        )
+
+    def columns(self, rows: Rows, context: Context) -> Columns:
+        """The shares with their bounds, `lows` and `highs`, and the commonest option."""
+        channels = table_channels(context.channels)
+        n_questions, n_options = rows.n_questions, context.domain.size
         counts = np.stack(
-            [np.bincount(reports.question[reports.channel == c], minlength=n_questions) for c in range(len(channels))]
+            [np.bincount(rows.question[rows.channel == c], minlength=n_questions) for c in range(len(channels))]
         ).astype(np.float64)
-        votes = plain_votes(reports, channels, n_questions, n_options)
+        votes = plain_votes(rows, channels, n_questions, n_options)
         shares, mass = _shares(votes, counts, channels)
         spread = np.sqrt(_variance(shares, mass, counts, channels))
         low, high = (np.clip(shares + side * QUANTILE * spread, 0.0, 1.0) for side in (-1, 1))
         projected = project(shares)
         answered = counts.sum(axis=0) > 0
         value, share = chosen(projected, answered)
-        rows, top = np.arange(n_questions), np.maximum(value, 0)
+        each, top = np.arange(n_questions), np.maximum(value, 0)
         # The projection may leave the interval of the raw share, which is then stretched to hold it.
         low, high = np.minimum(low, projected), np.maximum(high, projected)
-        return Estimate(
-            self.name,
-            reports.domain,
-            reports.questions,
-            value,
-            share,
-            np.where(answered, low[rows, top], 0.0),
-            np.where(answered, high[rows, top], 1.0),
-            projected,
-            level=LEVEL,
-            provenance=provenance(self, reports),
-            parameters={"low": low, "high": high},
-        )
+        return {
+            "value": value,
+            "confidence": share,
+            "low": np.where(answered, low[each, top], 0.0),
+            "high": np.where(answered, high[each, top], 1.0),
+            "posterior": projected,
+            "lows": low,
+            "highs": high,
+        }
 
 
 def _shares(votes: Array, counts: Array, channels: tuple[Channel, ...]) -> tuple[Array, Array]:

@@ -8,16 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import Method
+from crowdveil.inference.base import WithoutIteration
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import told_choices
+from crowdveil.inference.floors import choice_tally, choice_verdict
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Majority(Method):
+class Majority(WithoutIteration):
     """Each report counts as the unbiased votes of its channel; a tie goes to the option that stands first.
 
     >>> from crowdveil import Answers, Choices, Reports
@@ -28,17 +31,28 @@ class Majority(Method):
 
     name: ClassVar[str] = "majority"
     summary: ClassVar[str] = "the option with most votes, the channel's noise taken out"
-    question_local: ClassVar[bool] = True
+
+    def model(self, context: Context) -> QuestionModel:
+        return QuestionModel(context, self)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        channels = table_channels(reports.channels)
-        votes = votes_of(reports, channels, reports.n_questions, reports.domain.size)
-        answered = np.bincount(reports.question, minlength=reports.n_questions) > 0
+        return from_columns(self, reports, self.columns(reports, context_of(reports)))
+
+    def columns(self, rows: Rows, context: Context) -> Columns:
+        """The shares of the votes and the option that has most of them."""
+        channels = table_channels(context.channels)
+        votes = votes_of(rows, channels, rows.n_questions, context.domain.size)
+        answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
         shares = on_simplex(votes)
         value, _ = chosen(votes, answered)
         share = np.where(
             answered, np.take_along_axis(shares, np.maximum(value, 0)[:, None].astype(np.int64), 1)[:, 0], 0.0
         )
-        low, high = wilson(share, effective_counts(reports, channels, reports.n_questions))
-        columns = {"value": value, "confidence": share, "low": low, "high": high, "posterior": shares}
-        return told_choices(from_columns(self, reports, columns), reports, votes)
+        low, high = wilson(share, effective_counts(rows, channels, rows.n_questions))
+        return {"value": value, "confidence": share, "low": low, "high": high, "posterior": shares, "votes": votes}
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return choice_tally(rows, columns, context)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        return Closing(verdict=choice_verdict(tally, context))

@@ -8,15 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import Method
+from crowdveil.inference.base import WithoutIteration
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import told_numbers
-from crowdveil.inference.numbers import centre, numbers_of, pooled, shrunk, sums, with_interval
+from crowdveil.inference.floors import number_tally, number_verdict
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.numbers import centre, numbers_of, sums
+from crowdveil.inference.questionwise import CentreModel, Centres
 from crowdveil.reports import Reports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(Method):
+class Mean(WithoutIteration):
     """Every report counts the same; with `as_answers` the channel's noise is left in, as the papers do.
 
     >>> from crowdveil import Answers, Reports, Scale
@@ -29,17 +32,28 @@ class Mean(Method):
     summary: ClassVar[str] = "the average of the reports as unbiased numbers"
     numeric: ClassVar[bool] = True
 
+    max_iter: ClassVar[int] = 1
+
     as_answers: bool = False
 
+    def model(self, context: Context) -> CentreModel:
+        return CentreModel(context, self)
+
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        rows = numbers_of(reports, reports.channels, reports.domain, as_answers=self.as_answers)
-        n_questions = reports.n_questions
-        count = sums(rows.question, None, n_questions)
-        mass = sums(rows.question, rows.share, n_questions)
-        value = centre(sums(rows.question, rows.value, n_questions), mass, reports.domain)
-        squares = sums(rows.question, (rows.value - rows.share * value[rows.question]) ** 2, n_questions)
-        freedom = np.maximum(count - 1, 0)
-        spread = shrunk(squares, freedom, pooled(squares, freedom, reports.domain))
-        variance = spread * count / np.maximum(mass, 1e-6) ** 2
-        columns = with_interval(value, variance, freedom, count > 0, reports.domain)
-        return told_numbers(from_columns(self, reports, columns), reports, as_answers=self.as_answers)
+        return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
+
+    def centres(self, rows: Rows, context: Context) -> Centres:
+        """The means; a mean varies as its answers do, the less the more of them there are."""
+        numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
+        count = sums(numbers.question, None, rows.n_questions)
+        mass = sums(numbers.question, numbers.share, rows.n_questions)
+        value = centre(sums(numbers.question, numbers.value, rows.n_questions), mass, context.domain)
+        residual = numbers.value - numbers.share * value[numbers.question]
+        squares = sums(numbers.question, residual**2, rows.n_questions)
+        return Centres(value, squares, np.maximum(count - 1, 0), count / np.maximum(mass, 1e-6) ** 2, count > 0)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return number_tally(rows, columns, context, as_answers=self.as_answers)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        return Closing(verdict=number_verdict(tally, context))

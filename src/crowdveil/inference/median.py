@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import Method
+from crowdveil.inference.base import WithoutIteration
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL, QUANTILE, on_simplex
 from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import told_numbers
-from crowdveil.inference.numbers import Numbers, bounds_of, half_step, numbers_of, pooled, shrunk, sums, with_interval
+from crowdveil.inference.floors import number_tally, number_verdict
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.numbers import Numbers, bounds_of, half_step, numbers_of, sums
+from crowdveil.inference.questionwise import CentreModel, Centres
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
 
@@ -24,7 +27,7 @@ _WIDER = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Median(Method):
+class Median(WithoutIteration):
     """The middle answer, or the average of the two middle ones.
 
     >>> from crowdveil import Answers, Reports, Scale
@@ -37,24 +40,35 @@ class Median(Method):
     summary: ClassVar[str] = "the middle of the answers' distribution, the channel's noise taken out"
     numeric: ClassVar[bool] = True
 
+    max_iter: ClassVar[int] = 1
+
     as_answers: bool = False
 
-    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        noisy = not all(isinstance(channel, Channel) and channel.is_identity for channel in reports.channels)
-        tables = all(isinstance(channel, Channel) for channel in reports.channels)
-        columns = _debiased(reports) if noisy and tables and not self.as_answers else self._sorted(reports)
-        return told_numbers(from_columns(self, reports, columns), reports, as_answers=self.as_answers)
+    def model(self, context: Context) -> CentreModel:
+        return CentreModel(context, self)
 
-    def _sorted(self, reports: Reports) -> dict[str, Array]:
-        rows = numbers_of(reports, reports.channels, reports.domain, as_answers=self.as_answers)
-        count = np.bincount(rows.question, minlength=reports.n_questions)
-        value = np.clip(_middles(rows, count), *bounds_of(reports.domain))
-        squares = sums(rows.question, (rows.value - value[rows.question]) ** 2, reports.n_questions)
-        freedom = np.maximum(count - 1.0, 0.0)
-        spread = shrunk(squares, freedom, pooled(squares, freedom, reports.domain))
+    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
+        return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
+
+    def centres(self, rows: Rows, context: Context) -> Centres | Columns:
+        """The middles; under noise with a table the finished columns."""
+        tables = [channel for channel in context.channels if isinstance(channel, Channel)]
+        noisy = not all(channel.is_identity for channel in tables)
+        if noisy and len(tables) == len(context.channels) and not self.as_answers:
+            return _debiased(rows, context)
+        numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
+        count = np.bincount(numbers.question, minlength=rows.n_questions)
+        value = np.clip(_middles(numbers, count), *bounds_of(context.domain))
+        squares = sums(numbers.question, (numbers.value - value[numbers.question]) ** 2, rows.n_questions)
         # A median of levels is a level (or between two): the truth may lie half a step beside it.
-        variance = _WIDER * spread / np.maximum(count, 1) + half_step(reports.domain) ** 2 / 3
-        return with_interval(value, variance, freedom, count > 0, reports.domain)
+        rounding = half_step(context.domain) ** 2 / 3
+        return Centres(value, squares, np.maximum(count - 1.0, 0.0), _WIDER / np.maximum(count, 1), count > 0, rounding)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return number_tally(rows, columns, context, as_answers=self.as_answers)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        return Closing(verdict=number_verdict(tally, context))
 
 
 def _middles(rows: Numbers, count: Array) -> NDArray[np.float64]:
@@ -68,22 +82,22 @@ def _middles(rows: Numbers, count: Array) -> NDArray[np.float64]:
     return middles
 
 
-def _debiased(reports: Reports) -> dict[str, Array]:
-    channels = table_channels(reports.channels)
-    shares = on_simplex(votes_of(reports, channels, reports.n_questions, reports.domain.size))
-    numbers = reports.domain.numbers
+def _debiased(rows: Rows, context: Context) -> Columns:
+    channels = table_channels(context.channels)
+    shares = on_simplex(votes_of(rows, channels, rows.n_questions, context.domain.size))
+    numbers = context.domain.numbers
     order = np.argsort(numbers)
     below = np.cumsum(shares[:, order], axis=1)
     # Shares that reach one half exactly leave the middle open: the average of both sides, as for plain answers.
     lower = numbers[order][np.argmax(below >= 0.5 - 1e-9, axis=1)]
     upper = numbers[order][np.argmax(below > 0.5 + 1e-9, axis=1)]
     value = (lower + upper) / 2
-    answered = np.bincount(reports.question, minlength=reports.n_questions) > 0
+    answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
     # Woodruff's interval: the share of answers below the median is known up to its own noise; read both ends back.
-    worth = np.maximum(effective_counts(reports, channels, reports.n_questions), 1e-9)
+    worth = np.maximum(effective_counts(rows, channels, rows.n_questions), 1e-9)
     reach = QUANTILE * np.sqrt(0.25 / worth)[:, None]
-    half = half_step(reports.domain)
-    low, high = bounds_of(reports.domain)
+    half = half_step(context.domain)
+    low, high = bounds_of(context.domain)
     below_low = numbers[order][np.argmax(below >= 0.5 - reach, axis=1)] - half
     above = below >= 0.5 + reach
     above_high = np.where(above.any(axis=1), numbers[order][np.argmax(above, axis=1)] + half, high)

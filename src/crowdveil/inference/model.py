@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
-from crowdveil.estimate import Floor
-from crowdveil.reports import AnyChannel
+from crowdveil.estimate import Floor, Skills
+from crowdveil.reports import AnyChannel, Reports
 
 Parameters: TypeAlias = Mapping[str, NDArray[Any]]
 """What all blocks share and the M-step sets: arrays by name. Empty: nothing is known yet, start from the votes."""
@@ -62,6 +62,10 @@ class Block:
             channel=self.channel[none].copy(),
             number=None,
         )
+
+
+Rows: TypeAlias = Reports | Block
+"""Reports with the columns question, worker, report, channel and number: a whole table or a block of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +145,14 @@ class Verdict:
     @property
     def informative(self) -> bool:
         return self.floor is None or self.floor.informative
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closing:
+    """What a method says when everything is known: the workers' skills, and the verdict on the whole."""
+
+    skills: Skills | None = None
+    verdict: Verdict = field(default_factory=Verdict)
 
 
 @runtime_checkable

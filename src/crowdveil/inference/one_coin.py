@@ -9,16 +9,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.emission import TINY, emission_of
-from crowdveil.inference.finishing import wilson
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, worker_worth
-from crowdveil.inference.floors import told_choices
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
+from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
 from crowdveil.inference.layout import Layout
-from crowdveil.inference.model import Context, Parameters, Statistics
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.votes import class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
 
@@ -179,11 +178,14 @@ class OneCoin(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, one_coin_start(reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
-        skill = done.parameters["skill"]
-        low, high = wilson(skill, worker_worth(reports, table_channels(reports.channels), columns["posterior"]))
-        skills = Skills(reports.workers, skill, low, high, "the probability of a right answer")
-        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
-        return told_choices(estimate, reports, columns["posterior"])
+        return finished(self, model, reports, done, columns)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return skill_tally(rows, columns, context)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        skills = choice_skills(parameters["skill"], tally, "the probability of a right answer")
+        return Closing(skills, choice_verdict(tally, context))
 
 
 def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:

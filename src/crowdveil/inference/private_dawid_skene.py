@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import Precision, working_precision
+from crowdveil.inference.counting import counted, summed
 from crowdveil.inference.emission import as_labels
-from crowdveil.inference.finishing import wilson
-from crowdveil.inference.fitting import finished, fit_model, worker_worth
-from crowdveil.inference.floors import told_choices
-from crowdveil.inference.model import Context, Parameters, Statistics
+from crowdveil.inference.fitting import finished, fit_model
+from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
@@ -84,12 +84,20 @@ class PrivateDawidSkene(IterativeMethod):
             )
         model = self.model(context_of(reports, one_coin_start(reports, start)))
         done, columns = fit_model(self, model, reports)
-        channels = table_channels(reports.channels)
-        skill = _rescaled(done.parameters["skill"], reports, channels)
-        low, high = wilson(skill, worker_worth(reports, channels, columns["posterior"]))
-        skills = Skills(reports.workers, skill, low, high, "the probability of a right answer, rescaled for the noise")
-        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
-        return told_choices(estimate, reports, columns["posterior"])
+        return finished(self, model, reports, done, columns)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        """Also each worker's reports, and how many of them are expected to be lies."""
+        channels, n_workers = table_channels(context.channels), context.n_workers
+        lie = np.array([(channel.table[0, 1] + channel.table[1, 0]) / 2 for channel in channels])
+        lies = summed(rows.worker, lambda part: lie[rows.channel[part]], n_workers)
+        own = {"lies": lies, "reports": counted(rows.worker, n_workers).astype(np.float64)}
+        return skill_tally(rows, columns, context) | own
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        skill = _rescaled(parameters["skill"], tally["lies"] / np.maximum(tally["reports"], 1))
+        meaning = "the probability of a right answer, rescaled for the noise"
+        return Closing(choice_skills(skill, tally, meaning), choice_verdict(tally, context))
 
 
 def _check(channel: Channel) -> None:
@@ -100,10 +108,8 @@ def _check(channel: Channel) -> None:
         )
 
 
-def _rescaled(ability: Array, reports: Reports, channels: tuple[Channel, ...]) -> NDArray[np.float64]:
+def _rescaled(ability: Array, lie: Array) -> NDArray[np.float64]:
     """Step 7: (ability − lie) / (keep − lie), with a worker's average channel, within [0, 1]."""
-    lie = np.array([(channel.table[0, 1] + channel.table[1, 0]) / 2 for channel in channels])
-    count = np.maximum(np.bincount(reports.worker, minlength=reports.n_workers), 1)
-    mean = np.bincount(reports.worker, lie[reports.channel], minlength=reports.n_workers) / count
-    gap = 1 - 2 * mean
-    return np.clip(np.divide(ability - mean, gap, out=np.full_like(ability, 0.5), where=gap > 0), 0.0, 1.0)
+    gap = 1 - 2 * lie
+    skill: NDArray[np.float64] = np.divide(ability - lie, gap, out=np.full_like(ability, 0.5), where=gap > 0)
+    return np.clip(skill, 0.0, 1.0)

@@ -7,7 +7,7 @@ worker F is the sum of distances, and the limit is the median.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,9 +20,9 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
-from crowdveil.inference.floors import told_numbers
+from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.layout import row_kernels
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.numbers import (
     Numbers,
     bounds_of,
@@ -37,6 +37,7 @@ from crowdveil.inference.numbers import (
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
+_RATIO = "participation is protected, so the weighted mean is a ratio of two noisy sums; use channel-em"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,17 +144,17 @@ class WeightedMean(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, _start(reports, start)))
         done, columns = fit_model(self, model, reports)
-        estimate = finished(
-            self,
-            model,
-            reports,
-            done,
-            columns,
-            skills=_skills(reports, done.parameters),
-            parameters=done.parameters,
-            warnings=_warnings(reports, self.as_answers),
-        )
-        return told_numbers(estimate, reports, as_answers=self.as_answers)
+        return finished(self, model, reports, done, columns)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return number_tally(rows, columns, context, as_answers=self.as_answers)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        verdict = number_verdict(tally, context)
+        hidden = any(isinstance(channel, Channel) and channel.protects_participation for channel in context.channels)
+        if hidden and not self.as_answers:
+            verdict = replace(verdict, warnings=(_RATIO, *verdict.warnings))
+        return Closing(_skills(parameters["variance"], tally["reports"]), verdict)
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
@@ -168,17 +169,10 @@ def _start(reports: Reports, start: Estimate | None) -> Parameters:
     return carried
 
 
-def _skills(reports: Reports, parameters: Parameters) -> Skills:
+def _skills(variance: Array, n_reports: Array) -> Skills:
     """The spread of each worker's errors, with the interval that a chi-squared sum of squares gives."""
-    spread = np.sqrt(parameters["variance"])
-    freedom = np.bincount(reports.worker, minlength=reports.n_workers) + 4.0
+    spread = np.sqrt(variance)
+    freedom = n_reports + 4.0
     low = spread * np.sqrt(freedom / chdtri(freedom, (1 - LEVEL) / 2))
     high = spread * np.sqrt(freedom / chdtri(freedom, (1 + LEVEL) / 2))
-    return Skills(reports.workers, spread, low, high, "the spread of errors, the channel's noise included")
-
-
-def _warnings(reports: Reports, as_answers: bool) -> tuple[str, ...]:
-    hidden = any(isinstance(channel, Channel) and channel.protects_participation for channel in reports.channels)
-    if hidden and not as_answers:
-        return ("participation is protected, so the weighted mean is a ratio of two noisy sums; use channel-em",)
-    return ()
+    return Skills(np.arange(len(spread)), spread, low, high, "the spread of errors, the channel's noise included")

@@ -11,14 +11,14 @@ from scipy.special import chdtri
 
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
-from crowdveil.inference.fitting import carried_over, finished, fit_model, worker_worth
-from crowdveil.inference.floors import told_choices
+from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
 from crowdveil.inference.layout import row_kernels
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.votes import channel_worth, effective_counts, table_channels
 from crowdveil.reports import Reports
 
@@ -162,14 +162,16 @@ class WeightedVote(IterativeMethod):
         return WeightedVoteModel(context=context, weighing=self.weighing, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        channels = table_channels(reports.channels)
         model = self.model(context_of(reports, _start(reports, start)))
         done, columns = fit_model(self, model, reports)
-        agreement = done.parameters["agreement"]
-        low, high = wilson(agreement, worker_worth(reports, channels, columns["posterior"]))
-        skills = Skills(reports.workers, agreement, low, high, "the share of answers that agree with the outcome")
-        estimate = finished(self, model, reports, done, columns, skills=skills, parameters=done.parameters)
-        return told_choices(estimate, reports, columns["posterior"])
+        return finished(self, model, reports, done, columns)
+
+    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
+        return skill_tally(rows, columns, context)
+
+    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
+        skills = choice_skills(parameters["agreement"], tally, "the share of answers that agree with the outcome")
+        return Closing(skills, choice_verdict(tally, context))
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
