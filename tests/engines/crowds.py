@@ -24,6 +24,8 @@ OLD_SPARK = [
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = {
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.driver.extraJavaOptions": QUICK_JAVA,
@@ -57,14 +59,21 @@ def mixed(domain: Choices | Scale, *, hidden: bool = False) -> Reports:
 
 
 def values_of(folder: Path) -> dict[str, tuple[object, ...]]:
-    table = pq.read_table(folder).to_pylist()
-    return {row["question"]: tuple(row.values())[1:] for row in table}
+    """The rows of a Parquet folder by their first column, the question or the worker."""
+    return {row[0]: row[1:] for row in (tuple(row.values()) for row in pq.read_table(folder).to_pylist())}
 
 
 def values_here(estimate: Estimate) -> dict[str, tuple[object, ...]]:
     posterior = [] if estimate.posterior is None or not estimate.categorical else list(estimate.posterior.T)
     columns = [estimate.values(), estimate.confidence, estimate.low, estimate.high, *posterior]
     return {str(name): row for name, row in zip(estimate.questions, zip(*columns, strict=True), strict=True)}
+
+
+def skills_here(estimate: Estimate) -> dict[str, tuple[object, ...]]:
+    skills = estimate.skills
+    assert skills is not None
+    columns = (skills.skill, skills.low, skills.high)
+    return {str(name): row for name, row in zip(skills.workers, zip(*columns, strict=True), strict=True)}
 
 
 def assert_same(there: dict[str, tuple[object, ...]], here: dict[str, tuple[object, ...]]) -> None:

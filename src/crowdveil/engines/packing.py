@@ -1,15 +1,16 @@
 """Blocks and statistics as bytes: what travels between a cluster's tasks, without a word about the cluster.
 
-A packed block is one row: the ids of its questions and one pickled (block, state) pair. Statistics travel as chunks
-of arrays, so that no task ever has to add more than a chunk.
+A packed block is one row: the ids of its questions and one pickled (block, state) pair. A model that has its own
+layout needs the rows no more until the results are judged; they wait beside. Statistics travel as chunks of arrays, so
+that no task ever has to add more than a chunk.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -18,11 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.answers import check_unique
-from crowdveil.inference.model import Block, Model, Parameters, State, Statistics
-from crowdveil.reports import AnyChannel, Reports
+from crowdveil.inference.model import Block, Columns, Judged, Model, Parameters, State, Statistics
 
 Buffer: TypeAlias = bytes | pa.Buffer
+NO_QUESTIONS = pa.array([], pa.string())
 
 CHUNK = 1 << 20
 """Elements of a statistics array that are added together in one task."""
@@ -33,49 +33,63 @@ BLOCK_REPORTS = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """A block, its state and the ids of its questions."""
+    """A block, its state, the ids of its questions (not always read), and its rows where the model let go of them."""
 
-    questions: list[str]
+    questions: pa.Array
     block: Block
     state: State = None
+    kept: Buffer | None = None
 
     def to_bytes(self) -> bytes:
         return pickle.dumps((self.block, self.state), protocol=5)
 
     @classmethod
-    def from_bytes(cls, questions: list[str], payload: Buffer) -> Packed:
-        return cls(questions, *pickle.loads(payload))
+    def from_bytes(cls, payload: Buffer, questions: pa.Array = NO_QUESTIONS, kept: Buffer | None = None) -> Packed:
+        block, state = pickle.loads(payload)
+        return cls(questions, block, state, kept)
+
+    @property
+    def rows(self) -> Block:
+        """The block as it was packed."""
+        return self.block if self.kept is None else pickle.loads(self.kept)
 
 
 class DuplicateError(ValueError):
-    """A worker answered a question twice; carries the two ids."""
+    """A worker answered a question twice; carries the question."""
 
 
 def pack(rows: pa.Table) -> Iterator[Packed]:
-    """Blocks of whole questions from rows of (question, worker, report, channel, number)."""
+    """Blocks of whole questions from rows of (question, worker, report), with channel and number if there are any."""
     question, names = _ranked(rows["question"])
     worker = rows["worker"].to_numpy()
-    repeated = check_unique(worker, question, len(names))
-    if repeated is not None:
-        raise DuplicateError(str(names[question[repeated]]))
-    table = {name: rows[name].to_numpy() for name in ("report", "channel", "number")}
-    order = np.lexsort((worker, question))
+    pair = question.astype(np.int64) * (int(worker.max()) + 1) + worker
+    order = np.argsort(pair)
+    _refuse_repeats(pair[order], question[order], names)
     place = question[order]
     for first, last in _spans(place, len(names)):
         low, high = np.searchsorted(place, [first, last])
         part = order[low:high]
-        number = table["number"][part]
         yield Packed(
-            names[first:last].to_pylist(),
+            names[first:last],
             Block(
                 (place[low:high] - first).astype(np.int32),
                 worker[part].astype(np.int32),
-                table["report"][part].astype(np.int32),
-                table["channel"][part].astype(np.int16),
+                rows["report"].to_numpy()[part].astype(np.int32),
+                _column(rows, "channel", part, np.zeros(len(part), dtype=np.int16)),
                 int(last - first),
-                None if np.isnan(number).all() else number,
+                _column(rows, "number", part, None),
             ),
         )
+
+
+def _refuse_repeats(pairs: NDArray[np.int64], place: NDArray[np.int32], names: pa.Array) -> None:
+    repeats = np.flatnonzero(pairs[1:] == pairs[:-1])
+    if len(repeats):
+        raise DuplicateError(str(names[int(place[repeats[0]])]))
+
+
+def _column(rows: pa.Table, name: str, part: NDArray[np.int64], missing: Any) -> Any:
+    return rows[name].to_numpy()[part] if name in rows.column_names else missing
 
 
 def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
@@ -98,16 +112,36 @@ def _spans(place: NDArray[np.int32], n_questions: int) -> list[tuple[int, int]]:
     return list(pairwise(borders))
 
 
-def begun(packed: Packed, model: Model) -> Packed:
-    """The block with the state the model starts from, without rows the model has copied."""
+def with_gold(packed: Packed, gold: Mapping[Hashable, int]) -> Packed:
+    """The block with the codes of the truths that are known."""
+    if not gold:
+        return packed
+    known = np.array([gold.get(name, -1) for name in packed.questions.to_pylist()], dtype=np.int32)
+    return replace(packed, block=replace(packed.block, gold=known))
+
+
+def begun(packed: Packed, model: Model, *, keeps: bool = False) -> Packed:
+    """The block with the state the model starts from; rows that the model has copied go, or stand aside."""
     state = model.begin(packed.block)
-    return Packed(packed.questions, packed.block if model.keeps_rows else packed.block.without_rows(), state)
+    if model.keeps_rows:
+        return Packed(packed.questions, packed.block, state)
+    kept = pickle.dumps(packed.block, protocol=5) if keeps else None
+    return Packed(packed.questions, packed.block.without_rows(), state, kept)
 
 
 def stepped(packed: Packed, model: Model, parameters: Parameters) -> tuple[Statistics, Packed]:
     """One pass over one block."""
     statistics, state = model.e_step(packed.block, parameters, packed.state)
-    return statistics, Packed(packed.questions, packed.block, state)
+    return statistics, Packed(packed.questions, packed.block, state, packed.kept)
+
+
+def finished(packed: Packed, model: Model, parameters: Parameters, *, informative: bool = True) -> Columns:
+    """The results of the block's questions; the prior where the reports cannot tell more."""
+    columns = model.finish(packed.block, parameters, packed.state)
+    if not informative and isinstance(model, Judged):
+        # Every packed question has a report.
+        columns = columns | model.prior(np.ones(len(columns["value"]), dtype=bool), parameters)
+    return columns
 
 
 def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
@@ -134,19 +168,3 @@ def statistics_of(chunks: list[tuple[str, int, bytes]]) -> Statistics:
         name, shape = json.loads(label)
         statistics[name] = np.frombuffer(b"".join(data for _, data in sorted(parts)), "<f8").reshape(shape).copy()
     return statistics
-
-
-def as_reports(packed: Packed, n_workers: int, channels: tuple[AnyChannel, ...], domain: Any) -> Reports:
-    """A block as a table of its own, for methods that look at one question at a time."""
-    block = packed.block
-    return Reports(
-        block.worker,
-        block.question,
-        block.report,
-        block.channel,
-        np.arange(n_workers),
-        np.array(packed.questions, dtype=object),
-        channels,
-        domain,
-        block.number,
-    )

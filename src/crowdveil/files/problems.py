@@ -30,3 +30,15 @@ def unknown_report(channel: int, got: object) -> Problem:
     return Problem(
         f"report must be an output of channel {channel}; got {got!r}", "report", "check the file and its channels"
     )
+
+
+def not_a_number() -> Problem:
+    return Problem("report must be a finite number", "report", "check the file")
+
+
+def no_rows(source: object) -> Problem:
+    return Problem(f"{source} has a header but no rows", "", "give at least one row")
+
+
+def no_channel_column() -> Problem:
+    return Problem("the column 'channel' is missing", "", "say which channel made each report")

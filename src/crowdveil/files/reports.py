@@ -19,7 +19,7 @@ from crowdveil.channel import Channel, Output
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in, refuse_duplicates
-from crowdveil.files.problems import unknown_channel, unknown_report
+from crowdveil.files.problems import no_channel_column, not_a_number, unknown_channel, unknown_report
 from crowdveil.files.table import TextTable, both_ids, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
 from crowdveil.joint import FORMAT as JOINT_FORMAT
@@ -134,9 +134,8 @@ def channels_beside(path: Path, inside: bytes | None = None) -> tuple[tuple[AnyC
 def _channel_column(table: TextTable, n_channels: int) -> NDArray[np.int16]:
     if "channel" not in table:
         if n_channels != 1:
-            raise FileError(
-                "the column 'channel' is missing", fix="say which channel made each report", source=table.source
-            )
+            problem = no_channel_column()
+            raise FileError(problem.sentence, fix=problem.fix, source=table.source)
         return np.zeros(len(table), dtype=np.int16)
     codes, texts = table.coded("channel")
     known = {str(index): index for index in range(n_channels)}
@@ -176,7 +175,7 @@ def _numbers(table: TextTable, rows: NDArray[Any]) -> NDArray[np.float64]:
     numbers = [_number(text.as_py()) for text in (column[int(row)] for row in rows)]
     for row, number in zip(rows, numbers, strict=True):
         if not np.isfinite(number):
-            raise table.wrong("report must be a finite number", int(row), "report", "check the file")
+            raise table.refuse(not_a_number(), int(row))
     return np.array(numbers)
 
 

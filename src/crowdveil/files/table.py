@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
-from crowdveil.files.problems import Problem, empty_id
+from crowdveil.files.problems import Problem, empty_id, no_rows
 
 _MANY_ROWS = 200_000
 # How gzip, zip, Zstandard and bzip2 files begin.
@@ -94,7 +94,7 @@ def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, opt
     reader = _read_parquet if path.suffix.lower() in (".parquet", ".pq") else _read_csv
     table = reader(path, needed, optional)
     if len(table) == 0:
-        raise FileError(f"{path} has a header but no rows", fix="give at least one row")
+        raise FileError(no_rows(path).sentence, fix=no_rows(path).fix)
     return table
 
 

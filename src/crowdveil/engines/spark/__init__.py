@@ -5,8 +5,9 @@ never split one; workers get dense codes by distinct → sort → offset; parame
 added chunk by chunk in tasks; results go straight to Parquet. The driver holds parameters, never reports.
 """
 
-from crowdveil.engines.spark.connection import open_spark
-from crowdveil.engines.spark.fit import fit_on_spark, methods_on_spark
+from crowdveil.engines.spark.connection import one_task_per_file, open_spark
+from crowdveil.engines.spark.fit import fit_on_spark, fit_packed, methods_on_spark
+from crowdveil.engines.spark.job import pack_on_spark
 from crowdveil.engines.spark.table import SparkReports, read_spark, unprotected
 from crowdveil.engines.spark.warm import SparkStart, read_spark_start
 
@@ -14,8 +15,11 @@ __all__ = [
     "SparkReports",
     "SparkStart",
     "fit_on_spark",
+    "fit_packed",
     "methods_on_spark",
+    "one_task_per_file",
     "open_spark",
+    "pack_on_spark",
     "read_spark",
     "read_spark_start",
     "unprotected",

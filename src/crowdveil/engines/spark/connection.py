@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from crowdveil.errors import InputError
 
-# One file of packed blocks is one task: Spark would otherwise merge small files and leave processors idle.
 _SETTINGS = {
-    "spark.sql.files.openCostInBytes": str(512 << 20),
     "spark.sql.parquet.compression.codec": "none",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
@@ -35,6 +36,27 @@ def open_spark(master: str | None = None, *, remote: str | None = None, **settin
     for name, value in (own | _SETTINGS | settings).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def one_task_per_file(spark: SparkSession) -> Iterator[None]:
+    """While blocks are read, a file of them is one task.
+
+    Spark would otherwise merge small files and leave processors idle, and give large ones several tasks of which all
+    but one find nothing. Tables of rows are better off with Spark's own rule. A managed service may refuse the setting;
+    the work is then less evenly spread, and nothing else.
+    """
+    names = ("spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes")
+    before = {name: spark.conf.get(name) for name in names}
+    with suppress(PySparkException):
+        for name in names:
+            spark.conf.set(name, str(1 << 30))
+    try:
+        yield
+    finally:
+        with suppress(PySparkException):
+            for name, value in before.items():
+                spark.conf.set(name, str(value))
 
 
 def _local(master: str | None) -> bool:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from crowdveil.engines.packing import as_reports
-from crowdveil.engines.spark.job import Job, identity_of, packed_job
-from crowdveil.engines.spark.notes import Notes, notes_in
+from crowdveil.engines.spark.connection import one_task_per_file
+from crowdveil.engines.spark.job import Job, hashed, pack_on_spark
 from crowdveil.engines.spark.results import EstimateRows, write_workers
-from crowdveil.engines.spark.rows import blocks_in
-from crowdveil.engines.spark.session import SparkBlocks, reached_in
-from crowdveil.engines.spark.table import SparkReports
+from crowdveil.engines.spark.session import SparkBlocks
+from crowdveil.engines.spark.table import SparkReports, codes_of, median_per_worker
 from crowdveil.engines.spark.warm import SparkStart, carried, keep_start
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate
-from crowdveil.inference import METHODS
-from crowdveil.inference.base import Method, Modelled
+from crowdveil.estimate import Estimate, Skills
+from crowdveil.inference import METHODS, Auto
+from crowdveil.inference.auto import choose, explained
+from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.driver import Run, run
 from crowdveil.inference.fitting import configuration
-from crowdveil.inference.model import Judged, Verdict
+from crowdveil.inference.model import Closing, Judged, Model, Verdict
 
 
 def fit_on_spark(
@@ -47,68 +43,111 @@ def fit_on_spark(
     `resume` a job whose driver died goes on from its last checkpoint in the same `work` folder, if it is the same
     job. `start` is an earlier fit that was kept with `start_out`: workers are matched by their ids.
     """
-    _check(method, resume, work)
+    if resume and work is None:
+        raise InputError("a job can only be resumed in the folder it worked in", fix="name it with --work")
+    _check(method)
     with tempfile.TemporaryDirectory(prefix="crowdveil-spark-") as temporary:
-        folder = str(work or temporary)
-        notes = notes_in(folder, reports.spark)
-        job = packed_job(reports, folder, notes, identity_of(method, reports), n_blocks=n_blocks, resume=resume)
-        rows = EstimateRows(reports.domain, method.numeric)
-        if isinstance(method, Modelled):
-            done, verdict = _iterated(method, job, notes, rows, str(output), start)
-        else:
-            done, verdict = Run({}, (), 0, True, ()), Verdict()
-            _one_pass(method, job, rows).write.mode("overwrite").parquet(str(output))
-        if workers_out is not None:
-            write_workers(job.workers, done.parameters, job.sizes.n_workers, str(workers_out))
-        if start_out is not None and done.parameters:
-            keep_start(start_out, method, job, done.parameters)
-        return _pointer(method, job, done, verdict, str(output))
+        job = pack_on_spark(reports, work or temporary, n_blocks=n_blocks, resume=resume)
+        return fit_packed(method, job, output, start=start, start_out=start_out, workers_out=workers_out)
+
+
+def fit_packed(
+    method: Method,
+    job: Job,
+    output: str | Path,
+    *,
+    start: SparkStart | None = None,
+    start_out: str | Path | None = None,
+    workers_out: str | Path | None = None,
+) -> Estimate:
+    """The same for a table that has been packed already: several methods can look at one."""
+    _check(method)
+    with one_task_per_file(job.reports.spark):
+        return _fitted(method, job, str(output), start, start_out, workers_out)
+
+
+def _fitted(
+    method: Method,
+    job: Job,
+    output: str,
+    start: SparkStart | None,
+    start_out: str | Path | None,
+    workers_out: str | Path | None,
+) -> Estimate:
+    chosen, why = _resolved(method, job)
+    model = _model(chosen, job, start)
+    identity = {"method": chosen.name, "settings": _settings(chosen)}
+    session = SparkBlocks(model, job, identity, keeps=chosen.tallies)
+    done = _iterated(chosen, session, leap=start is not None)
+    verdict = Verdict()
+    if isinstance(model, Judged):
+        verdict = model.verdict(done.parameters, job.by_channel, job.sizes.n_questions)
+    rows = EstimateRows(job.reports.domain, chosen.numeric)
+    results = session.results(done.parameters, rows, informative=verdict.informative)
+    results.write.mode("overwrite").parquet(output)
+    tally = session.tally(chosen, done.parameters) if chosen.tallies else {}
+    closing = chosen.closing(done.parameters, tally, job.context)
+    if not isinstance(chosen, IterativeMethod):
+        # Passes that size up the crowd are no iterations, and nothing that a later fit could go on from.
+        done = Run({}, (), 0, True, ())
+    if workers_out is not None:
+        write_workers(job.workers, _skills(chosen, closing), str(workers_out))
+    if start_out is not None and done.parameters:
+        keep_start(start_out, chosen, job, done.parameters)
+    estimate = _pointer(chosen, session, done, (verdict, closing.verdict), output)
+    return estimate if why is None else explained(estimate, why)
 
 
 def methods_on_spark() -> list[str]:
-    """The methods that can run here: one question at a time, or through a model."""
-    return [name for name, kind in METHODS.items() if kind.question_local or hasattr(kind, "model")]
+    """The methods that can run here: those that have a model, and the one that chooses among them."""
+    return [name for name, kind in METHODS.items() if kind is Auto or hasattr(kind, "model")]
 
 
-def _check(method: Method, resume: bool, work: object) -> None:
-    if method.name not in methods_on_spark():
+def _check(method: Method) -> None:
+    if not isinstance(method, Auto | Modelled):
         raise InputError(
             f"method {method.name} looks at the whole table at once and cannot run on Spark",
             fix=f"use {', '.join(methods_on_spark())}",
         )
-    if getattr(method, "history", None):
-        raise InputError("a history of workers cannot be used on Spark", fix="use a warm start instead")
-    if resume and work is None:
-        raise InputError("a job can only be resumed in the folder it worked in", fix="name it with --work")
 
 
-def _iterated(
-    method: Modelled, job: Job, notes: Notes, rows: EstimateRows, output: str, start: SparkStart | None
-) -> tuple[Run, Verdict]:
+def _resolved(method: Method, job: Job) -> tuple[Method, str | None]:
+    """The method that runs, and why it was chosen if it was."""
+    if isinstance(method, Auto):
+        return choose(job.context, lambda: median_per_worker(job.reports))
+    return method, None
+
+
+def _model(method: Method, job: Job, start: SparkStart | None) -> Model:
+    assert isinstance(method, Modelled)
     model = method.model(job.context)
     if start is not None:
-        assert isinstance(method, Method)
         model = method.model(replace(job.context, start=carried(start, method, model, job)))
-    reached = reached_in(notes) if job.resumed else None
-    session = SparkBlocks(model, job.reports.spark, job.folder, notes, job.sizes.n_blocks)
-    if reached is None:
-        session.begin(job.blocks, _gold_codes(method, job))
-    else:
-        session.passes, session.generation = reached.passes, reached.generation
+    return method.recalling(model, codes_of(job.workers, method.history)) if isinstance(method, Recalling) else model
+
+
+def _iterated(method: Method, session: SparkBlocks, *, leap: bool) -> Run:
+    """Run the shared driver over the blocks, from the last checkpoint if there is one."""
+    assert isinstance(method, Modelled)
+    if not method.max_iter:
+        return Run({}, (), 0, True, ())
+    first = session.go_on()
+    if first is None:
+        session.begin(_gold_codes(method, session.job))
     done = run(
-        model,
+        session.model,
         session,
         max_iter=max(method.max_iter - session.passes, 1),
         tol=method.tol,
-        accelerate=method.accelerate or start is not None,
-        first=None if reached is None else reached.parameters,
+        accelerate=method.accelerate or leap,
+        first=first,
     )
-    verdict = Verdict()
-    if isinstance(model, Judged):
-        verdict = model.verdict(done.parameters, job.by_channel, job.sizes.n_questions)
-    results = session.results(done.parameters, rows, informative=verdict.informative)
-    results.write.mode("overwrite").parquet(output)
-    return replace(done, iterations=session.passes), verdict
+    return replace(done, iterations=session.passes)
+
+
+def _settings(method: Method) -> str:
+    told = {name: sorted(map(str, getattr(method, name, {}).items())) for name in ("gold", "history")}
+    return hashed(configuration(method) | told)
 
 
 def _gold_codes(method: object, job: Job) -> dict[Hashable, int]:
@@ -116,22 +155,17 @@ def _gold_codes(method: object, job: Job) -> dict[Hashable, int]:
     return {question: job.reports.domain.code(truth) for question, truth in gold.items()}
 
 
-def _one_pass(method: Method, job: Job, rows: EstimateRows) -> DataFrame:
-    """A method that looks at one question at a time runs on each block by itself."""
-    context = job.context
-
-    def one(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for packed in blocks_in(batches):
-            fitted = method.fit(as_reports(packed, context.n_workers, context.channels, context.domain))
-            columns: dict[str, Any] = {name: getattr(fitted, name) for name in ("value", "confidence", "low", "high")}
-            yield rows(packed.questions, columns | {"posterior": fitted.posterior})
-
-    return job.blocks.mapInArrow(one, rows.schema)
+def _skills(method: Method, closing: Closing) -> Skills:
+    if closing.skills is None:
+        raise InputError(f"method {method.name} learns no skills", fix="leave --workers-out out")
+    return closing.skills
 
 
-def _pointer(method: Method, job: Job, done: Run, verdict: Verdict, output: str) -> Estimate:
+def _pointer(
+    method: Method, session: SparkBlocks, done: Run, verdicts: tuple[Verdict, Verdict], output: str
+) -> Estimate:
     """An estimate whose rows are in Parquet."""
-    nothing = np.empty(0)
+    job, nothing = session.job, np.empty(0)
     return Estimate(
         method.name,
         job.reports.domain,
@@ -142,9 +176,10 @@ def _pointer(method: Method, job: Job, done: Run, verdict: Verdict, output: str)
         nothing,
         iterations=done.iterations,
         converged=done.converged,
+        objective=session.model.objective,
         trace=done.trace,
-        warnings=(*done.warnings, *verdict.warnings),
-        floor=verdict.floor,
+        warnings=(*done.warnings, *(warning for verdict in verdicts for warning in verdict.warnings)),
+        floor=next((verdict.floor for verdict in verdicts if verdict.floor), None),
         provenance={
             "method": method.name,
             "parameters": configuration(method),
@@ -154,7 +189,7 @@ def _pointer(method: Method, job: Job, done: Run, verdict: Verdict, output: str)
             "n_workers": job.sizes.n_workers,
             "channels": [channel.sha256 for channel in job.reports.channels],
             "estimates": output,
-            **verdict.facts,
+            **verdicts[0].facts,
         },
         parameters=done.parameters,
     )

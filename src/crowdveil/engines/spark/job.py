@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from crowdveil.engines.spark.notes import Notes
+from crowdveil.engines.notes import Notes
+from crowdveil.engines.spark.notes import notes_in
 from crowdveil.engines.spark.rows import PACKED, Batches, packed_rows
-from crowdveil.engines.spark.table import SparkReports, checked, coded, numbered_workers
-from crowdveil.errors import FileError, InputError
+from crowdveil.engines.spark.table import SparkReports, checked, coded, numbered_workers, refused, workers_in
+from crowdveil.errors import InputError
 from crowdveil.files.problems import answered_twice
 from crowdveil.files.reports import domain_json
-from crowdveil.inference.base import Method
-from crowdveil.inference.fitting import configuration
 from crowdveil.inference.model import Context
 
 REPORTS_PER_BLOCK = 5_000_000
 """Few fat blocks: a task costs about 50 ms before it computes anything."""
 _NOTE = "job.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What makes two jobs the same job."""
-
-    source: str
-    method: str
-    settings: str
-    channels: str
-    domain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +44,15 @@ class Job:
 
     reports: SparkReports
     folder: str
+    notes: Notes
     sizes: Sizes
+    packing: str
+    """Names this packing: a checkpoint of an earlier one says nothing about it."""
     resumed: bool
 
     @property
     def workers(self) -> DataFrame:
-        return self.reports.spark.read.parquet(f"{self.folder}/workers")
-
-    @property
-    def blocks(self) -> DataFrame:
-        return self.reports.spark.read.parquet(f"{self.folder}/packed").select("questions", "payload")
+        return workers_in(self.reports.spark, self.folder)
 
     @property
     def by_channel(self) -> NDArray[np.int64]:
@@ -77,46 +66,45 @@ class Job:
         )
 
 
-def identity_of(method: Method, reports: SparkReports) -> Identity:
-    """The job's source, method, channels and domain; long parts by their hash."""
-    settings = configuration(method) | {"gold": sorted(map(str, getattr(method, "gold", {}).items()))}
-    return Identity(
-        reports.source,
-        method.name,
-        _hash(settings),
-        _hash([channel.sha256 for channel in reports.channels]),
-        _hash(domain_json(reports.domain)),
-    )
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def packed_job(
-    reports: SparkReports, folder: str, notes: Notes, identity: Identity, *, n_blocks: int | None, resume: bool
-) -> Job:
-    """Pack the table, or find that an earlier driver has done so."""
-    note = notes.read(_NOTE) if resume else None
-    if note is not None:
-        return Job(reports, folder, _same_job(json.loads(note), identity), True)
+def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | None = None, resume: bool = False) -> Job:
+    """Pack the table into `work`, for one fit or several; with `resume`, find that an earlier driver has done so."""
+    folder = str(work)
+    notes = notes_in(folder, reports.spark)
+    left = notes.read(_NOTE) if resume else None
+    if left is not None:
+        found = json.loads(left)
+        check_same(found["table"], _identity(reports))
+        return Job(reports, folder, notes, Sizes(**found["sizes"]), found["packing"], True)
     rows, n_rows = checked(reports)
     workers = numbered_workers(reports, folder)
-    blocks = _pack(coded(rows, workers), folder, n_blocks or max(2, -(-n_rows // REPORTS_PER_BLOCK)), reports)
-    job = Job(reports, folder, _sizes(blocks, workers.count()), False)
+    blocks = _pack(
+        coded(rows, workers, reports.channels), folder, n_blocks or max(2, -(-n_rows // REPORTS_PER_BLOCK)), reports
+    )
+    job = Job(reports, folder, notes, _sizes(blocks, workers.count()), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
-    notes.write(_NOTE, json.dumps({"identity": asdict(identity), "sizes": asdict(job.sizes)}).encode())
+    note = {"table": _identity(reports), "sizes": asdict(job.sizes), "packing": job.packing}
+    notes.write(_NOTE, json.dumps(note).encode())
     return job
 
 
-def _same_job(note: dict[str, Any], identity: Identity) -> Sizes:
-    for name, ours in asdict(identity).items():
-        theirs = note["identity"].get(name)
-        if ours != theirs:
+def _identity(reports: SparkReports) -> dict[str, str]:
+    """What makes two tables the same; long parts by their hash."""
+    channels = [channel.sha256 for channel in reports.channels]
+    return {"source": reports.source, "channels": hashed(channels), "domain": hashed(domain_json(reports.domain))}
+
+
+def check_same(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Refuse to go on with another job than the one that was begun."""
+    for name, value in ours.items():
+        if value != theirs.get(name):
             short = name in ("source", "method")
-            said = f"another {name} ({theirs!r} instead of {ours!r})" if short else f"another {name}"
+            said = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
             raise InputError(f"the job in this folder has {said}", fix="repeat its command, or leave --resume out")
-    return Sizes(**note["sizes"])
+
+
+def hashed(value: object) -> str:
+    """A value that is too long for a note."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _pack(rows: DataFrame, folder: str, n_blocks: int, reports: SparkReports) -> DataFrame:
@@ -128,11 +116,10 @@ def _pack(rows: DataFrame, folder: str, n_blocks: int, reports: SparkReports) ->
 
     packed = rows.repartition(n_blocks, "question").mapInArrow(pack, PACKED)
     packed.write.mode("overwrite").option("compression", "none").parquet(f"{folder}/packed")
-    blocks = reports.spark.read.parquet(f"{folder}/packed")
+    blocks = reports.spark.read.schema(PACKED).parquet(f"{folder}/packed")
     twice = blocks.filter("duplicate is not null").select("duplicate").first()
     if twice is not None:
-        problem = answered_twice()
-        raise FileError(problem.sentence, fix=problem.fix, field=problem.field, source=f"question {twice[0]!r}")
+        raise refused(answered_twice(), f"question {twice[0]!r}")
     return blocks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from crowdveil.domain import Domain
-from crowdveil.inference.model import Columns, Parameters
+from crowdveil.estimate import Skills
+from crowdveil.inference.model import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ class EstimateRows:
     def _shares(self) -> list[str]:
         return [] if self.numeric else [f"p:{option}" for option in self.domain.symbols]
 
-    def __call__(self, questions: list[str], columns: Columns) -> pa.RecordBatch:
-        arrays = [pa.array(questions, pa.string()), self._values(columns["value"])]
+    def __call__(self, questions: pa.Array, columns: Columns) -> pa.RecordBatch:
+        arrays = [questions, self._values(columns["value"])]
         arrays += [pa.array(np.asarray(columns[name], np.float64)) for name in ("confidence", "low", "high")]
         if not self.numeric:
             posterior = np.asarray(columns["posterior"], dtype=np.float64)
@@ -49,25 +51,16 @@ class EstimateRows:
         return pa.array(self.domain.decode(value.tolist()), pa.string())
 
 
-def write_workers(workers: DataFrame, parameters: Parameters, n_workers: int, path: str) -> None:
-    """What was learnt about each worker: every parameter that is one number per worker."""
-    columns = {name: np.asarray(value, np.float64) for name, value in parameters.items() if value.shape == (n_workers,)}
-    if "log_confusion" in parameters:
-        columns["skill"] = _right(parameters)
-    names = ["worker", *columns]
+def write_workers(workers: DataFrame, skills: Skills, path: str) -> None:
+    """What was learnt about each worker, in the form of every workers file; `skills` go by the workers' codes."""
+    names = ["skill", "low", "high"]
+    columns = [np.asarray(getattr(skills, name), np.float64) for name in names]
 
-    def look_up(batches: Any) -> Any:
+    def look_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             code = batch.column(1).to_numpy(zero_copy_only=False)
-            arrays = [batch.column(0), *(pa.array(np.ascontiguousarray(value[code])) for value in columns.values())]
-            yield pa.RecordBatch.from_arrays(arrays, names=names)
+            arrays = [batch.column(0), *(pa.array(column[code]) for column in columns)]
+            yield pa.RecordBatch.from_arrays(arrays, names=["worker", *names])
 
-    fields = [T.StructField("worker", T.StringType()), *(T.StructField(name, T.DoubleType()) for name in columns)]
-    workers.select("worker", "code").mapInArrow(look_up, T.StructType(fields)).write.mode("overwrite").parquet(path)
-
-
-def _right(parameters: Parameters) -> NDArray[np.float64]:
-    """The probability of a right answer under a full confusion: worker × answer × truth."""
-    classes = np.exp(parameters["log_classes"])
-    given = np.exp(parameters["log_confusion"][:, : len(classes)].astype(np.float64))
-    return np.asarray(np.einsum("wtt,t->w", given / given.sum(axis=1, keepdims=True), classes))
+    schema = "worker string, skill double, low double, high double"
+    workers.select("worker", "code").mapInArrow(look_up, schema).write.mode("overwrite").parquet(path)

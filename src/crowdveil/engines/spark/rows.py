@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crowdveil.engines.packing import DuplicateError, Packed, added, chunks_of, pack
+from crowdveil.engines.packing import NO_QUESTIONS, DuplicateError, Packed, added, chunks_of, pack
 from crowdveil.inference.model import Statistics
 
 Batches = Iterator[pa.RecordBatch]
 
 PACKED = "questions array<string>, payload binary, by_channel array<long>, duplicate string"
-STATE = "questions array<string>, payload binary"
+STATE = "questions array<string>, payload binary, kept binary"
 CHUNKS = "label string, chunk int, data binary"
 STEP = f"{STATE}, {CHUNKS}"
 
 _TYPES = {
     "questions": pa.list_(pa.string()),
     "payload": pa.binary(),
+    "kept": pa.binary(),
     "by_channel": pa.list_(pa.int64()),
     "duplicate": pa.string(),
     "label": pa.string(),
@@ -33,9 +34,16 @@ def row(names: str, **values: object) -> pa.RecordBatch:
     """One row with the columns of a schema; those without a value are null."""
     columns = [column.split()[0] for column in names.split(", ")]
     return pa.RecordBatch.from_arrays(
-        [pa.array([values.get(name)], _TYPES[name]) for name in columns],
+        [_cell(values.get(name), _TYPES[name]) for name in columns],
         schema=pa.schema([(name, _TYPES[name]) for name in columns]),
     )
+
+
+def _cell(value: object, kind: pa.DataType) -> pa.Array:
+    """A column of one row; ids that are in an array already, and bytes in a buffer, are not copied one by one."""
+    if isinstance(value, pa.Array):
+        return pa.ListArray.from_arrays(pa.array([0, len(value)], pa.int32()), value)
+    return pa.array([value.to_pybytes() if isinstance(value, pa.Buffer) else value], kind)
 
 
 def packed_rows(batches: Batches, n_channels: int) -> Batches:
@@ -52,18 +60,22 @@ def packed_rows(batches: Batches, n_channels: int) -> Batches:
 
 
 def blocks_in(batches: Batches) -> Iterator[Packed]:
-    """The packed blocks of a partition, one after the other; without their questions where those were not read."""
+    """The packed blocks of a partition, one after the other; without what was not read of them."""
     for batch in batches:
-        questions = batch.column("questions") if "questions" in batch.schema.names else None
-        payload = batch.column("payload")
         for index in range(batch.num_rows):
-            names = [] if questions is None else questions[index].as_py()
-            # A view of Arrow's memory: the block is copied once, by unpickling.
-            yield Packed.from_bytes(names, payload[index].as_buffer())
+            cells = {name: batch.column(name)[index] for name in batch.schema.names}
+            # Views of Arrow's memory: the block is copied once, by unpickling.
+            questions = cells["questions"].values if "questions" in cells else NO_QUESTIONS
+            kept = cells["kept"].as_buffer() if "kept" in cells else None
+            yield Packed.from_bytes(cells["payload"].as_buffer(), questions, kept)
 
 
 def state_row(packed: Packed) -> pa.RecordBatch:
-    return row(STATE, questions=packed.questions, payload=packed.to_bytes())
+    return row(STATE, **_state(packed))
+
+
+def _state(packed: Packed) -> dict[str, object]:
+    return {"questions": packed.questions, "payload": packed.to_bytes(), "kept": packed.kept}
 
 
 def chunk_rows(statistics: Statistics) -> Batches:
@@ -73,7 +85,7 @@ def chunk_rows(statistics: Statistics) -> Batches:
 
 def step_rows(statistics: Statistics, packed: Packed) -> Batches:
     """A block's new state and its statistics: different columns of one table, so that both are written at once."""
-    yield row(STEP, questions=packed.questions, payload=packed.to_bytes())
+    yield row(STEP, **_state(packed))
     for label, chunk, data in chunks_of(statistics):
         yield row(STEP, label=label, chunk=chunk, data=data)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from crowdveil.engines.packing import added, begun, statistics_of, stepped
-from crowdveil.engines.spark.notes import Notes
+from crowdveil.engines.packing import added, begun, finished, statistics_of, stepped, with_gold
+from crowdveil.engines.spark.job import Job, check_same
 from crowdveil.engines.spark.results import EstimateRows
 from crowdveil.engines.spark.rows import (
     CHUNKS,
@@ -25,10 +26,13 @@ from crowdveil.engines.spark.rows import (
     state_row,
     step_rows,
 )
-from crowdveil.inference.model import Judged, Model, Parameters, Statistics
+from crowdveil.inference.base import Method
+from crowdveil.inference.model import Model, Parameters, Statistics
 
 CHECKPOINT = "checkpoint.npz"
-_DIRECT_BYTES = 64 << 20
+AS_PACKED = -1
+"""The generation of blocks that no model has laid out."""
+DIRECT_BYTES = 64 << 20
 """Statistics of all blocks together up to this size are added on the driver: a shuffle would take longer."""
 
 
@@ -39,18 +43,21 @@ class Reached:
     parameters: Parameters
     passes: int = 0
     generation: int = 0
+    packing: str = ""
+    run: Mapping[str, str] = field(default_factory=dict)
+    """Method and settings: nobody else may go on from here."""
 
     def to_bytes(self) -> bytes:
         stream = io.BytesIO()
         stored: dict[str, Any] = {f"p:{name}": value for name, value in self.parameters.items()}
-        np.savez(stream, passes=self.passes, generation=self.generation, **stored)
+        np.savez(stream, about=json.dumps([self.passes, self.generation, self.packing, dict(self.run)]), **stored)
         return stream.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Reached:
         with np.load(io.BytesIO(data)) as stored:
             parameters = {name[2:]: stored[name] for name in stored.files if name.startswith("p:")}
-            return cls(parameters, int(stored["passes"]), int(stored["generation"]))
+            return cls(parameters, *json.loads(str(stored["about"])))
 
 
 @dataclass(slots=True)
@@ -62,50 +69,59 @@ class SparkBlocks:
     """
 
     model: Model
-    spark: SparkSession
-    folder: str
-    notes: Notes
-    n_blocks: int
+    job: Job
+    run: Mapping[str, str] = field(default_factory=dict)
+    keeps: bool = False
+    """The rows are needed again when all is done: they stand beside the states."""
     passes: int = 0
-    generation: int = 0
-    _direct: bool = field(default=False, init=False)
+    generation: int = AS_PACKED
+    _direct: bool = field(init=False)
     _written: float = field(default=float("-inf"), init=False)
 
-    def begin(self, blocks: DataFrame, gold: Mapping[Hashable, int]) -> None:
+    def __post_init__(self) -> None:
+        """Statistics are at most about this large; once a pass has shown how large they are, that counts."""
+        context = self.job.context
+        most = context.n_workers * max(context.domain.size + 1, 16) ** 2 * 8
+        self._direct = self.job.sizes.n_blocks * most <= DIRECT_BYTES
+
+    def begin(self, gold: Mapping[Hashable, int]) -> None:
         """Let the model lay out every block."""
-        model = self.model
+        model, keeps = self.model, self.keeps
 
         def lay_out(batches: Batches) -> Batches:
             for packed in blocks_in(batches):
-                if gold:
-                    known = np.array([gold.get(name, -1) for name in packed.questions], dtype=np.int32)
-                    packed = replace(packed, block=replace(packed.block, gold=known))
-                yield state_row(begun(packed, model))
+                yield state_row(begun(with_gold(packed, gold), model, keeps=keeps))
 
-        self._write(blocks.select("questions", "payload").mapInArrow(lay_out, STATE), 0)
+        self._write(self._states("questions", "payload").mapInArrow(lay_out, STATE), 0)
+        self.generation = 0
+
+    def go_on(self) -> Parameters | None:
+        """Take over where an earlier driver was, and return its parameters; None if it had not begun."""
+        data = self.job.notes.read(CHECKPOINT) if self.job.resumed else None
+        if data is None:
+            return None
+        reached = Reached.from_bytes(data)
+        if reached.packing != self.job.packing:
+            return None
+        check_same(reached.run, self.run)
+        self.passes, self.generation = reached.passes, reached.generation
+        return reached.parameters
 
     def e_pass(self, parameters: Parameters) -> Statistics:
         self._checkpoint(parameters)
         chunks = self._remembering(parameters) if self.model.remembers else self._counting(parameters)
         self.passes += 1
-        if not self._direct:
-            chunks = chunks.groupBy("label", "chunk").applyInPandas(add_chunks, CHUNKS)
-        rows = [(row["label"], row["chunk"], bytes(row["data"])) for row in chunks.collect()]
-        if self._direct:
-            return statistics_of(_summed(rows))
-        # The sum of all blocks was collected; small ones need no shuffle from now on.
-        self._direct = self.n_blocks * sum(len(data) for _, _, data in rows) <= _DIRECT_BYTES
-        return statistics_of(rows)
+        return self._added(chunks)
 
     def _counting(self, parameters: Parameters) -> DataFrame:
-        """Statistics only: the states stay as they are, and the questions' ids are not even read."""
+        """Statistics only: the states stay as they are, and nothing but them is read."""
         model = self.model
 
         def count(batches: Batches) -> Batches:
             for packed in blocks_in(batches):
                 yield from chunk_rows(stepped(packed, model, parameters)[0])
 
-        return self._states().select("payload").mapInArrow(count, CHUNKS)
+        return self._states("payload").mapInArrow(count, CHUNKS)
 
     def _remembering(self, parameters: Parameters) -> DataFrame:
         """Statistics and new states in one pass, written together so that neither is computed twice."""
@@ -115,7 +131,7 @@ class SparkBlocks:
             for packed in blocks_in(batches):
                 yield from step_rows(*stepped(packed, model, parameters))
 
-        self._write(self._states().mapInArrow(count, STEP), self.generation + 1)
+        self._write(self._states("questions", "payload", "kept").mapInArrow(count, STEP), self.generation + 1)
         self.generation += 1
         return self._read().filter("label is not null").select("label", "chunk", "data")
 
@@ -125,33 +141,56 @@ class SparkBlocks:
 
         def one(batches: Batches) -> Batches:
             for packed in blocks_in(batches):
-                columns = model.finish(packed.block, parameters, packed.state)
-                if not informative and isinstance(model, Judged):
-                    # Every packed question has a report.
-                    columns = columns | model.prior(np.ones(len(packed.questions), dtype=bool), parameters)
-                yield rows(packed.questions, columns)
+                yield rows(packed.questions, finished(packed, model, parameters, informative=informative))
 
-        return self._states().mapInArrow(one, rows.schema)
+        return self._states("questions", "payload").mapInArrow(one, rows.schema)
+
+    def tally(self, method: Method, parameters: Parameters) -> Statistics:
+        """What the method counts over rows and results for its closing words."""
+        model, context = self.model, self.job.context
+
+        def count(batches: Batches) -> Batches:
+            for packed in blocks_in(batches):
+                yield from chunk_rows(method.tally(packed.rows, finished(packed, model, parameters), context))
+
+        return self._added(self._states("payload", "kept").mapInArrow(count, CHUNKS))
+
+    def _added(self, chunks: DataFrame) -> Statistics:
+        """The sum over all blocks: on the driver if they are small, else chunk by chunk in tasks."""
+        if self._direct:
+            return statistics_of(_summed(_collected(chunks)))
+        rows = _collected(chunks.groupBy("label", "chunk").applyInPandas(add_chunks, CHUNKS))
+        self._direct = self.job.sizes.n_blocks * sum(len(data) for _, _, data in rows) <= DIRECT_BYTES
+        return statistics_of(rows)
 
     def _checkpoint(self, parameters: Parameters) -> None:
         """Written after a pause, or at once if the states moved on: the parameters have to keep up with them."""
         now = time.monotonic()
-        if not self.model.remembers and now - self._written < self.notes.pause:
+        notes = self.job.notes
+        if not self.model.remembers and now - self._written < notes.pause:
             return
-        self.notes.write(CHECKPOINT, Reached(parameters, self.passes, self.generation).to_bytes())
+        reached = Reached(parameters, self.passes, self.generation, self.job.packing, self.run)
+        notes.write(CHECKPOINT, reached.to_bytes())
         self._written = now
 
-    def _states(self) -> DataFrame:
-        return self._read().filter("payload is not null").select("questions", "payload")
+    def _states(self, *columns: str) -> DataFrame:
+        return self._read().filter("payload is not null").select(*columns)
 
     def _read(self) -> DataFrame:
-        return self.spark.read.parquet(self._place(self.generation))
+        # With its schema told, Spark need not open the files before it plans.
+        return self.job.reports.spark.read.schema(STEP).parquet(self._place(self.generation))
 
     def _write(self, frame: DataFrame, generation: int) -> None:
         frame.write.mode("overwrite").option("compression", "none").parquet(self._place(generation))
 
     def _place(self, generation: int) -> str:
-        return f"{self.folder}/state-{generation % 2}"
+        return f"{self.job.folder}/{'packed' if generation == AS_PACKED else f'state-{generation % 2}'}"
+
+
+def _collected(chunks: DataFrame) -> list[tuple[str, int, bytes]]:
+    """Through Arrow where Spark may: rows one by one would take longer than the pass."""
+    frame = chunks.toPandas()
+    return [(row.label, int(row.chunk), bytes(row.data)) for row in frame.itertuples()]
 
 
 def _summed(rows: list[tuple[str, int, bytes]]) -> list[tuple[str, int, bytes]]:
@@ -159,9 +198,3 @@ def _summed(rows: list[tuple[str, int, bytes]]) -> list[tuple[str, int, bytes]]:
     for label, chunk, data in rows:
         parts.setdefault((label, chunk), []).append(data)
     return [(label, chunk, added(each)) for (label, chunk), each in parts.items()]
-
-
-def reached_in(notes: Notes) -> Reached | None:
-    """What an earlier driver had reached, if anything."""
-    data = notes.read(CHECKPOINT)
-    return None if data is None else Reached.from_bytes(data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,22 @@ from pyspark.sql import functions as F
 from crowdveil.channel import Channel, identity
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import FileError
-from crowdveil.files.problems import Problem, empty_id, unknown_channel, unknown_report
+from crowdveil.files.problems import (
+    Problem,
+    empty_id,
+    no_channel_column,
+    no_rows,
+    not_a_number,
+    unknown_channel,
+    unknown_report,
+)
 from crowdveil.files.reports import METADATA_KEY, channels_beside, spell
 from crowdveil.files.table import find_columns
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel
 
 _MAX_OPTIONS = 10_000
+_COUNTED = "worker string, part int, place long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +59,10 @@ def read_spark(spark: SparkSession, path: str | Path, domain: Domain | None = No
     found = find_columns(frame.columns, ["worker", "question", ("report", "answer")], ["channel"], Path(text).name)
     frame = frame.select(*(F.col(f"`{name}`").cast("string").alias(ours) for ours, name in found.items()))
     if "report" not in found:
-        return replace(unprotected(frame, domain), source=text)
+        return unprotected(frame, domain, source=text)
     channels, own_domain = channels_beside(Path(text), _inside(Path(text)))
+    if "channel" not in found and len(channels) != 1:
+        raise refused(no_channel_column(), Path(text).name)
     if "channel" not in found:
         frame = frame.withColumn("channel", F.lit("0"))
     return SparkReports(frame, channels, domain or own_domain, text)
@@ -65,23 +76,26 @@ def _inside(path: Path) -> bytes | None:
     return (pq.read_schema(files[0]).metadata or {}).get(METADATA_KEY)
 
 
-def unprotected(frame: DataFrame, domain: Domain | None = None) -> SparkReports:
+def unprotected(frame: DataFrame, domain: Domain | None = None, *, source: str = "") -> SparkReports:
     """Answers given without privacy: the identity channel; without a domain, the values seen are the options."""
     given = frame.filter("answer is not null and answer <> ''").withColumnRenamed("answer", "report")
-    domain = domain or _choices_seen(given)
-    return SparkReports(given.withColumn("channel", F.lit("0")), (identity(domain),), domain)
+    domain = domain or _choices_seen(given, source)
+    return SparkReports(given.withColumn("channel", F.lit("0")), (identity(domain),), domain, source)
 
 
-def coded(checked: DataFrame, workers: DataFrame) -> DataFrame:
-    """Checked rows as question, worker code, report code, channel and number."""
+def coded(checked: DataFrame, workers: DataFrame, channels: tuple[AnyChannel, ...]) -> DataFrame:
+    """Checked rows as question, worker code and report code; channel and number only where they say anything."""
     codes = workers.withColumnRenamed("code", "worker_code")
-    return checked.join(codes, "worker").select(
-        "question",
+    columns = [
+        F.col("question"),
         F.col("worker_code").cast("int").alias("worker"),
         F.coalesce(F.col("code"), F.lit(-1)).cast("int").alias("report"),
-        F.col("channel").cast("short").alias("channel"),
-        "number",
-    )
+    ]
+    if len(channels) > 1:
+        columns.append(F.col("channel").cast("short").alias("channel"))
+    if any(isinstance(channel, NoiseRecord) for channel in channels):
+        columns.append(F.coalesce(F.col("number"), F.lit(0.0)).alias("number"))
+    return checked.join(codes, "worker").select(*columns)
 
 
 def numbered_workers(reports: SparkReports, folder: str) -> DataFrame:
@@ -91,11 +105,9 @@ def numbered_workers(reports: SparkReports, folder: str) -> DataFrame:
     """
     spark = reports.spark
     ordered = reports.frame.select("worker").filter("worker is not null and worker <> ''").distinct().sort("worker")
-    counted = ordered.withColumn("part", F.spark_partition_id()).mapInArrow(
-        _count_on, "worker string, part int, place long"
-    )
+    counted = ordered.withColumn("part", F.spark_partition_id()).mapInArrow(_count_on, _COUNTED)
     counted.write.mode("overwrite").parquet(f"{folder}/workers-counted")
-    kept = spark.read.parquet(f"{folder}/workers-counted")
+    kept = spark.read.schema(_COUNTED).parquet(f"{folder}/workers-counted")
     sizes = sorted((row["part"], row["size"]) for row in kept.groupBy("part").agg(F.count("*").alias("size")).collect())
     offsets = np.cumsum([0, *(size for _, size in sizes)]).tolist()
     starts = spark.createDataFrame(
@@ -104,7 +116,28 @@ def numbered_workers(reports: SparkReports, folder: str) -> DataFrame:
     )
     codes = kept.join(F.broadcast(starts), "part").select("worker", (F.col("start") + F.col("place")).alias("code"))
     codes.write.mode("overwrite").parquet(f"{folder}/workers")
-    return spark.read.parquet(f"{folder}/workers")
+    return workers_in(spark, folder)
+
+
+def workers_in(spark: SparkSession, folder: str) -> DataFrame:
+    """The ids and codes of the workers of a packed table."""
+    return spark.read.schema("worker string, code long").parquet(f"{folder}/workers")
+
+
+def codes_of(workers: DataFrame, wanted: Iterable[Hashable]) -> dict[Hashable, int]:
+    """The codes of these workers, as far as they are in the table; nobody else's come to the driver."""
+    names = [(str(name),) for name in wanted]
+    if not names:
+        return {}
+    asked = workers.sparkSession.createDataFrame(names, "worker string")
+    return {row["worker"]: int(row["code"]) for row in workers.join(F.broadcast(asked), "worker").collect()}
+
+
+def median_per_worker(reports: SparkReports) -> float:
+    """How many reports the worker in the middle gave."""
+    each = reports.frame.groupBy("worker").agg(F.count("*").alias("reports"))
+    row = each.agg(F.expr("percentile(reports, 0.5)").alias("middle")).first()
+    return 0.0 if row is None or row["middle"] is None else float(row["middle"])
 
 
 def _count_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -134,29 +167,33 @@ def checked(reports: SparkReports) -> tuple[DataFrame, int]:
         "worker": "worker is null or worker = ''",
         "question": "question is null or question = ''",
         "channel": f"of_channel is null or of_channel < 0 or of_channel >= {len(channels)}",
-        "report": "code is null and (number is null or isnan(number))",
+        "report": "code is null and (number is null or isnan(number) or abs(number) = double('inf'))",
     }
     counts = rows.agg(
         F.count("*").alias("rows"), *(F.sum(F.expr(f"int({test})")).alias(name) for name, test in problems.items())
     ).first()
     assert counts is not None
     if counts["rows"] == 0:
-        raise FileError("the table has no rows", fix="give at least one row")
+        raise refused(no_rows(reports.source or "the table"))
     for name, test in problems.items():
         if counts[name]:
-            raise _refusal(name, rows.filter(test).first(), len(channels))
+            raise _refusal(name, rows.filter(test).first(), channels)
     return rows.drop("channel").withColumnRenamed("of_channel", "channel"), int(counts["rows"])
 
 
-def _refusal(name: str, row: Any, n_channels: int) -> FileError:
-    problem: Problem
+def _refusal(name: str, row: Any, channels: tuple[AnyChannel, ...]) -> FileError:
+    if name in ("worker", "question"):
+        return refused(empty_id(name))
+    where = f"worker {row['worker']!r}, question {row['question']!r}"
     if name == "channel":
-        problem = unknown_channel(n_channels, row["channel"])
-    elif name == "report":
-        problem = unknown_report(row["of_channel"], row["report"])
-    else:
-        problem = empty_id(name)
-    where = "" if name in ("worker", "question") else f"worker {row['worker']!r}, question {row['question']!r}"
+        return refused(unknown_channel(len(channels), row["channel"]), where)
+    if isinstance(channels[row["of_channel"]], NoiseRecord):
+        return refused(not_a_number(), where)
+    return refused(unknown_report(row["of_channel"], row["report"]), where)
+
+
+def refused(problem: Problem, where: str = "") -> FileError:
+    """The words of a local table, with ids instead of a row number: a table on a cluster has none."""
     return FileError(problem.sentence, fix=problem.fix, field=problem.field, source=where)
 
 
@@ -170,10 +207,10 @@ def _outputs(channels: tuple[AnyChannel, ...]) -> list[tuple[int, str | None, in
     return listed or [(-1, None, -1)]
 
 
-def _choices_seen(frame: DataFrame) -> Choices:
+def _choices_seen(frame: DataFrame, source: str) -> Choices:
     seen = [row["report"] for row in frame.select("report").distinct().limit(_MAX_OPTIONS + 1).collect()]
     if not seen:
-        raise FileError("the table has no rows", fix="give at least one row")
+        raise refused(no_rows(source or "the table"))
     if len(seen) > _MAX_OPTIONS:
         raise FileError(f"more than {_MAX_OPTIONS} different answers were seen", fix="give --scale LOW:HIGH[:STEP]")
     try:

@@ -1,0 +1,58 @@
+"""`crowdveil infer --engine spark` elsewhere: through Spark Connect, on a server, and without Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from cli.run import crowdveil
+from engines.crowds import OLD_SPARK, QUICK_JAVA, assert_same, mixed, values_here, values_of
+
+from crowdveil import Choices
+from crowdveil.files import read_reports, write_reports
+from crowdveil.inference import method
+
+pytestmark = OLD_SPARK
+ABC = Choices(("a", "b", "c"))
+
+
+def test_without_java_the_fix_is_named(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("worker,question,answer\nw,q,a\n")
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": os.environ["PYTHONPATH"]}
+    flags = ["answers.csv", "-o", "out.parquet", "--method", "majority", "--engine", "spark"]
+    command = [sys.executable, "-m", "crowdveil", "infer", *flags]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Spark needs Java and none was found; install a Java 17 runtime or use --engine local" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 brings no Connect server along")
+def test_it_runs_through_spark_connect(tmp_path: Path) -> None:
+    path = tmp_path / "reports.parquet"
+    write_reports(path, mixed(ABC))
+    # A server of this process on a free port of the loopback address.
+    environment = os.environ | {
+        "SPARK_TESTING": "1",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JDK_JAVA_OPTIONS": QUICK_JAVA,
+    }
+    settings = ["--method", "weighted-vote", "--param", "max_iter=2", "--param", "tol=0"]
+    flags = [str(path), "-o", str(tmp_path / "out.parquet"), *settings, "--engine", "spark", "--remote", "local[2]"]
+    command = [sys.executable, "-m", "crowdveil", "infer", *flags]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    here = method("weighted-vote", max_iter=2, tol=0.0).fit(read_reports(path))
+    assert_same(values_of(tmp_path / "out.parquet"), values_here(here))
+
+
+def test_a_server_elsewhere_needs_a_folder_it_can_reach(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("worker,question,answer\nw,q,a\n")
+    flags = ["--method", "majority", "--engine", "spark", "--remote", "sc://cluster.example:15002"]
+    done = crowdveil("infer", tmp_path / "answers.csv", "-o", tmp_path / "out.parquet", *flags)
+    assert done.returncode == 2
+    assert "give --work" in done.stderr
