@@ -19,10 +19,10 @@ OPTIONS = Choices(("a", "b", "c", "d"))
 PER_QUESTION, PER_WORKER = 10, 200
 
 
-def crowd(n: int, *, text_ids: bool = False) -> Reports:
-    """`n` unprotected answers, ten a question, about two hundred a worker, in no order."""
+def crowd(n: int, *, text_ids: bool = False, n_workers: int | None = None) -> Reports:
+    """`n` unprotected answers, ten a question, about two hundred a worker unless told otherwise, in no order."""
     rng = np.random.default_rng(n)
-    n_questions, n_workers = n // PER_QUESTION, n // PER_WORKER
+    n_questions, n_workers = n // PER_QUESTION, n_workers or n // PER_WORKER
     question = rng.permutation(np.repeat(np.arange(n_questions, dtype=np.int32), PER_QUESTION))
     worker = rng.integers(0, n_workers, n, dtype=np.int32)
     truth = rng.integers(0, 4, n_questions, dtype=np.int32)

@@ -2,15 +2,20 @@
 
 Everything runs on this one machine, so no row says anything about many machines. Each size has a process of its own.
 Iterations are timed on the clock, because Spark works in other processes; the fastest counts, the first two do not.
+The driver's memory is measured with executors in processes of their own and always the same workers, because the
+driver holds parameters, which are per worker.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,105 +26,149 @@ import numpy as np
 from crowdveil.bench._measure import crowd, in_process, row
 from crowdveil.bench._whole_job import write_answers
 from crowdveil.inference import method
-from crowdveil.inference.threads import LocalEngine, LocalSession
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.driver import run
+from crowdveil.inference.model import Parameters, Statistics
+from crowdveil.inference.threads import LocalEngine, Passes
 
+SIZES = {"1m": 1_000_000, "10m": 10_000_000, "50m": 50_000_000}
+LIMITS = {"10m": 4.0, "50m": 2.0}
+PARTS = (*SIZES, *(f"memory-{size}" for size in SIZES))
+"""Each takes minutes; `crowdveil bench spark/10m` measures one."""
 _METHODS = ("one-coin", "dawid-skene")
-_ITERATIONS = 7
+_ITERATIONS = 8
 _PARTITIONS = 4
+_WORKERS = 5_000
 _MIB = 1 << 20
 
 
-def cases(quick: bool) -> Iterator[dict[str, Any]]:
+def cases(quick: bool, part: str = "") -> Iterator[dict[str, Any]]:
     """One row after the other; `quick` shows that it runs, at sizes where Spark can only lose."""
     if find_spec("pyspark") is None or find_spec("psutil") is None or shutil.which("java") is None:
         return
-    sizes = (20_000, 40_000) if quick else (10_000_000, 50_000_000)
-    grown = []
-    for n, limit in zip(sizes, (4.0, 2.0), strict=True):
-        start_up, memory, *figures = in_process(
-            "import sys\nfrom crowdveil.bench.spark import job\njob(*sys.argv[1:])", n
+    for name in (part,) if part else ("10m", "50m", *PARTS[len(SIZES) :]):
+        kind, size = name.split("-") if "-" in name else ("time", name)
+        n = SIZES[size] // 500 if quick else SIZES[size]
+        yield from _memory(n) if kind == "memory" else _times(n, LIMITS.get(size))
+
+
+def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
+    found = _job("times", n)
+    yield row("spark, session and first job", n, found["start"], None, "", unit="s on the clock")
+    yield row("spark, packing", n, found["packing"] * 1e9 / n, None, "", unit="ns per answer on the clock")
+    yield row("spark, packed blocks", n, found["packed"] / n, None, "", unit="bytes per answer on disk")
+    for name in _METHODS:
+        ours = found[name]
+        yield row(f"spark, layout for {name}", n, ours["layout"] * 1e9 / n, None, "", unit="ns per answer on the clock")
+        yield row(f"spark, states of {name}", n, ours["states"] / n, None, "", unit="bytes per answer on disk")
+        said = f" (ratio: spark/local, limit {limit:g})" if limit else " (ratio: spark/local)"
+        beside = row(
+            f"spark, {name}, one iteration{said}", n, ours["spark"], ours["local"], "local, one thread", unit="s"
         )
-        grown.append(memory)
-        yield row("spark, session and first job", n, start_up, None, "", unit="s on the clock")
-        for index, name in enumerate(_METHODS):
-            packing, packed, states, ours, local = figures[5 * index : 5 * index + 5]
-            yield row(f"spark, packing for {name}", n, packing * 1e9 / n, None, "", unit="ns per answer on the clock")
-            yield row(f"spark, packed blocks for {name}", n, packed / n, None, "", unit="bytes per answer on disk")
-            yield row(f"spark, states of {name}", n, states / n, None, "", unit="bytes per answer on disk")
-            yield _beside(name, n, ours, local, limit)
-    yield _memory(sizes, grown)
+        yield beside | {"ratio": ours["spark"] / ours["local"]}
 
 
-def _beside(name: str, n: int, ours: float, local: float, limit: float) -> dict[str, Any]:
-    """The ratio is how many times longer Spark takes on all processors than the local kernel on one thread."""
-    case = f"spark, {name}, one iteration (ratio: spark/local, limit {limit:g})"
-    return row(case, n, ours, local, "local kernel, one thread", unit="s on the clock") | {"ratio": ours / local}
+def _memory(n: int) -> Iterator[dict[str, Any]]:
+    found = _job("memory", n)
+    yield row("spark, the driver's Python after a fit", n, found["python"] / _MIB, None, "", unit="MiB")
+    yield row("spark, the driver's Java heap after a fit", n, found["heap"] / _MIB, None, "", unit="MiB")
+    yield row("spark, results that never came to the driver", n, found["results"] / _MIB, None, "", unit="MiB")
 
 
-def _memory(sizes: tuple[int, ...], grown: list[float]) -> dict[str, Any]:
-    """The driver holds parameters: per worker, never per answer or question (workers grow with answers here)."""
-    case = f"spark, the driver's growth (peer: {sizes[0]:,} answers)"
-    return row(case, sizes[1], max(grown[1] / _MIB, 0.1), grown[0] / _MIB, "ours", unit="MiB")
-
-
-def job(n_answers: str) -> None:
-    """Measure one size in this process and print: start-up, memory, then packing, Spark and local by method."""
-    engine = import_module("crowdveil.engines.spark")
-    n, figures = int(n_answers), []
+def _job(kind: str, n: int) -> dict[str, Any]:
+    """Make the answers in one process, and measure in another that has not seen them."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "answers.parquet"
-        write_answers(source, crowd(n, text_ids=True))
-        started = time.perf_counter()
-        spark = engine.open_spark("local[2]", **{"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"})
-        spark.range(10).count()
-        start_up = time.perf_counter() - started
-        table = engine.read_spark(spark, source)
-        before = _resident()
-        for name in _METHODS:
-            figures.append(_measured(engine, table, name, Path(folder) / name))
-        memory = _resident() - before
-        spark.stop()
-    reports = crowd(n)
-    for name, so_far in zip(_METHODS, figures, strict=True):
-        here = LocalEngine(threads=1)
-        local = method(name, max_iter=_ITERATIONS, tol=-1.0, precision="float32", engine=here)
-        so_far.append(_fastest(_passes(LocalSession, partial(local.fit, reports))))
-    print(start_up, memory, *(figure for each in figures for figure in each))  # noqa: T201
+        script = "import sys\nfrom crowdveil.bench import spark\nspark.{}(*sys.argv[1:])"
+        in_process(script.format("make"), kind, n, folder)
+        command = [sys.executable, "-c", script.format(kind), str(n), folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
 
 
-def _measured(engine: Any, table: Any, name: str, folder: Path) -> list[float]:
-    """Seconds of packing, bytes of packed blocks and of states, and seconds of one iteration."""
-    chosen = method(name, max_iter=_ITERATIONS, tol=-1.0, precision="float32")
-    session = import_module("crowdveil.engines.spark.session").SparkBlocks
+def make(kind: str, n_answers: str, folder: str) -> None:
+    """Write the answers with ids that are text."""
+    answers = crowd(int(n_answers), text_ids=True, n_workers=_WORKERS if kind == "memory" else None)
+    write_answers(Path(folder) / "answers.parquet", answers)
+    print(len(answers))  # noqa: T201
+
+
+def times(n_answers: str, folder: str) -> None:
+    """Measure one size in this process and print what was found."""
+    engine, n = import_module("crowdveil.engines.spark"), int(n_answers)
     begun = time.perf_counter()
-    fit = partial(engine.fit_on_spark, chosen, table, folder / "estimates", work=folder, n_blocks=_PARTITIONS)
-    passes = _passes(session, fit)
-    sizes = [sum(file.stat().st_size for file in (folder / part).glob("*.parquet")) for part in ("packed", "state-0")]
-    shutil.rmtree(folder)
-    return [passes[0] - begun, *sizes, _fastest(passes)]
+    spark = engine.open_spark("local[2]", **{"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"})
+    spark.range(10).count()
+    found: dict[str, Any] = {"start": time.perf_counter() - begun}
+    table = engine.read_spark(spark, Path(folder) / "answers.parquet")
+    begun = time.perf_counter()
+    job = engine.pack_on_spark(table, Path(folder) / "work", n_blocks=_PARTITIONS)
+    found |= {"packing": time.perf_counter() - begun, "packed": _bytes(Path(folder) / "work" / "packed")}
+    with engine.one_task_per_file(spark):
+        for name in _METHODS:
+            found[name] = _on_spark(job, name)
+    spark.stop()
+    reports = crowd(n)
+    for name in _METHODS:
+        model = _method(name).model(context_of(reports))
+        found[name]["local"] = _iteration(model, LocalEngine(threads=1).open(model, reports))
+    print(json.dumps(found))  # noqa: T201
 
 
-def _passes(session: Any, fit: Callable[[], object]) -> list[float]:
-    """When each pass of a fit began."""
-    begun: list[float] = []
-    plain = session.e_pass
-
-    def e_pass(self: Any, parameters: Any) -> Any:
-        begun.append(time.perf_counter())
-        return plain(self, parameters)
-
-    session.e_pass = e_pass
-    try:
-        fit()
-    finally:
-        session.e_pass = plain
-    return begun
+def _on_spark(job: Any, name: str) -> dict[str, float]:
+    model = _method(name).model(job.context)
+    blocks = import_module("crowdveil.engines.spark.session").SparkBlocks(model, job, keeps=True)
+    begun = time.perf_counter()
+    blocks.begin({})
+    layout = time.perf_counter() - begun
+    return {
+        "layout": layout,
+        "states": _bytes(Path(job.folder) / "state-0"),
+        "spark": _iteration(model, blocks),
+    }
 
 
-def _fastest(begun: list[float]) -> float:
-    return float(np.diff(begun[2:]).min())
+def memory(n_answers: str, folder: str) -> None:
+    """Fit in executors of their own with a small driver, and print what the driver holds afterwards."""
+    engine = import_module("crowdveil.engines.spark")
+    settings = {"spark.driver.memory": "512m", "spark.executor.memory": "3g", "spark.sql.shuffle.partitions": "4"}
+    spark = engine.open_spark("local-cluster[2,1,3072]", **settings)
+    table = engine.read_spark(spark, Path(folder) / "answers.parquet")
+    chosen = method("dawid-skene", max_iter=3, tol=-1.0, precision="float32")
+    engine.fit_on_spark(chosen, table, f"{folder}/estimates", work=f"{folder}/work", workers_out=f"{folder}/workers")
+    python = import_module("psutil").Process().memory_info().rss
+    java = spark.sparkContext._jvm.java.lang
+    java.System.gc()
+    heap = java.Runtime.getRuntime().totalMemory() - java.Runtime.getRuntime().freeMemory()
+    spark.stop()
+    found = {"python": python, "heap": heap, "results": _bytes(Path(folder) / "estimates")}
+    print(json.dumps(found))  # noqa: T201
 
 
-def _resident() -> int:
-    """Bytes that this process, the driver's Python, holds."""
-    return int(import_module("psutil").Process().memory_info().rss)
+def _method(name: str) -> Any:
+    return method(name, max_iter=_ITERATIONS, tol=-1.0, precision="float32")
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*.parquet"))
+
+
+@dataclass(slots=True)
+class _Clocked:
+    """Passes, and when each of them began."""
+
+    session: Passes
+    begun: list[float] = field(default_factory=list)
+
+    def e_pass(self, parameters: Parameters) -> Statistics:
+        self.begun.append(time.perf_counter())
+        return self.session.e_pass(parameters)
+
+
+def _iteration(model: Any, session: Passes) -> float:
+    """Seconds of the fastest iteration, from one pass to the next; the first two warm up."""
+    clocked = _Clocked(session)
+    run(model, clocked, max_iter=_ITERATIONS, tol=-1.0)
+    return float(np.diff(clocked.begun[2:]).min())
