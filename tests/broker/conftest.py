@@ -39,12 +39,12 @@ class Server:
         }
         self.start()
         found = re.search(r"one-time password (\S+)", self.log_path.read_text())
-        assert found, self.log_path.read_text()
-        self.one_time_password = found[1]
+        self.one_time_password = found[1] if found else ""
         self._operator = ""
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(self.port), "--data-dir", str(self.home)]
+        program = str(Path(__file__).with_name("serve.py"))
+        command = [sys.executable, program, "serve", "--port", str(self.port), "--data-dir", str(self.home)]
         command += ["--database", self.database] if self.database else []
         command += self._options
         with self.log_path.open("ab") as log:
@@ -151,8 +151,8 @@ def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
     """Servers for tests that need one of their own."""
     made: list[Server] = []
 
-    def make(database: str = "", *, demo: bool = False, **environment: str) -> Server:
-        made.append(Server(tmp_path_factory.mktemp("own"), database, demo=demo, **environment))
+    def make(database: str = "", *, home: Path | None = None, demo: bool = False, **environment: str) -> Server:
+        made.append(Server(home or tmp_path_factory.mktemp("own"), database, demo=demo, **environment))
         return made[-1]
 
     yield make
@@ -193,5 +193,8 @@ def django_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     place = Place(tmp_path_factory.mktemp("here"))
     place.enter()
+    from django.contrib.auth.hashers import ScryptPasswordHasher
+
+    ScryptPasswordHasher.work_factor = 2
     migrate()
     return place.data_dir

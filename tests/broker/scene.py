@@ -58,6 +58,12 @@ class Scene:
 
         return Budget.objects.get(account=account.id)
 
+    def estimates(self) -> dict[str, Any]:
+        from crowdveil.broker.results.estimates import estimate
+        from crowdveil.broker.results.tables import everything
+
+        return estimate(self.study.id, self.opened, everything(self.study.id, len(self.opened.questions)))
+
     def purse(self) -> Any:
         from crowdveil.broker.payments.models import Purse
 

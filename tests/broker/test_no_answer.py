@@ -14,6 +14,7 @@ STORED = {
     "identity.Account": "id role name password one_time_password totp_secret totp_confirmed totp_step failed_sign_ins "
     "locked_until disabled default_level payee joined",
     "identity.Token": "id account digest scope label expires",
+    "identity.Source": "id account digest failed_sign_ins locked_until familiar expires",
     "identity.Consent": "id account study version day",
     "studies.Study": "id owner state draft definition sha256 signature gold identifying created",
     "studies.LogEntry": "index study sha256 day previous entry",
@@ -27,7 +28,7 @@ STORED = {
     "payments.Payout": "id batch payee cents",
     "intake.Submission": "id study pseudonym level codes withdrawal_sha256 receipt idempotency day",
     "intake.Withdrawal": "withdrawal_sha256 study",
-    "results.Batch": "id study number n day estimates",
+    "results.Batch": "id study number n day final estimates",
     "audit.Act": "index at actor verb subject previous entry",
     "hooks.Webhook": "id owner url events secret",
     "hooks.Notice": "id webhook body attempts due",

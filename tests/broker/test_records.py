@@ -80,23 +80,6 @@ def test_the_models_have_no_change_without_a_migration(django_here: Path) -> Non
     call_command("makemigrations", "--check", "--dry-run", verbosity=0)
 
 
-def test_every_migration_applies_on_top_of_the_one_before(django_here: Path, tmp_path: Path) -> None:
-    from django.db.migrations.executor import MigrationExecutor
-    from django.db.utils import ConnectionHandler
-
-    from crowdveil.broker.database import database_settings
-
-    connection = ConnectionHandler({"default": database_settings("", tmp_path)})["default"]
-    # Tables of Django's own send signals about the default connection; ours are what is tested.
-    plan = [node for node in MigrationExecutor(connection).loader.graph.leaf_nodes() if node[0] != "contenttypes"]
-    steps = [migration for migration, _ in MigrationExecutor(connection).migration_plan(plan)]
-    for migration in steps:
-        MigrationExecutor(connection).migrate([(migration.app_label, migration.name)])
-    assert MigrationExecutor(connection).migration_plan(plan) == []
-    assert {"intake", "ledger", "payments", "identity", "studies"} <= {migration.app_label for migration in steps}
-    connection.close()
-
-
 def test_a_closed_study_keeps_no_day_on_which_somebody_came(django_here: Path, make_draft: Any) -> None:
     """The ledger keeps days, too; a day on which one worker came would name their reports."""
     from datetime import date

@@ -28,7 +28,7 @@ def test_nothing_is_shown_below_the_minimum_and_then_only_in_batches(django_here
 def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     django_here: Path, make_draft: Any
 ) -> None:
-    from crowdveil.broker.results.batches import latest
+    from crowdveil.broker.results.batches import latest, refresh
     from crowdveil.broker.results.quality import quality
     from crowdveil.broker.studies import lifecycle
     from crowdveil.wire import sha256_of
@@ -39,6 +39,7 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     assert "gold" not in scene.opened.document["questions"][0]
     for code in (1, 1, 0):
         scene.submit(scene.worker(), {"ill": code, "days": 0}, "low")
+    refresh(scene.study)
     scores = sorted(each["score"] for each in quality(scene.study)["workers"])
     assert scores[0] < 0 < 1 < scores[1] == scores[2]
     lifecycle.close(scene.study)
@@ -60,7 +61,6 @@ def test_quality_is_refused_where_workers_were_promised_not_to_be_told_apart(
 def test_boxes_are_counted_from_whole_tick_vectors(django_here: Path, make_draft: Any) -> None:
     import numpy as np
 
-    from crowdveil.broker.results.estimates import estimate
     from crowdveil.domain import Choices
     from crowdveil.entropy import Keystream
     from crowdveil.mechanisms import mechanism
@@ -76,19 +76,17 @@ def test_boxes_are_counted_from_whole_tick_vectors(django_here: Path, make_draft
     answers = np.array([0] * 30 + [1] * 50 + [2] * 10 + [3] * 10 + [-1] * 20)
     for code in draw(channel, answers, Keystream(7)):
         scene.submit(scene.worker(), {"q": int(code)})
-    found = estimate(scene.study.id, scene.opened)["parts"][0]["questions"][0]["boxes"]
+    found = scene.estimates()["parts"][0]["questions"][0]["boxes"]
     for each, truth in zip(found, (0.6, 0.2), strict=True):
         assert each["low"] <= truth <= each["high"]
         assert each["high"] - each["low"] < 0.5
 
 
 def test_truths_are_inferred_by_auto_and_say_why(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.results.estimates import estimate
-
     scene = Scene(make_draft(goal="truth"))
     for number in range(40):
         scene.submit(scene.worker(), {"ill": int(number % 8 != 0), "days": 3 if number % 4 else number % 5}, "low")
-    ill, days = estimate(scene.study.id, scene.opened)["parts"]
+    ill, days = scene.estimates()["parts"]
     assert (ill["method"], days["method"]) == ("channel-bp", "channel-em")
     assert "channels are known" in ill["why"]
     assert ill["questions"][0]["value"] == "yes"

@@ -57,7 +57,7 @@ def test_guessing_many_codes_at_once_is_not_guessing_more_often(
     def guess() -> None:
         guesses.append(1)
         with pytest.raises(Refusal, match="locked"):
-            signing.authenticate(str(account.name), "a guess", "123456")
+            signing.authenticate(str(account.name), "a guess", "123456", network="192.0.2.0/24")
 
     monkeypatch.setattr(signing, "check_password", compare)
     guess()
@@ -65,7 +65,7 @@ def test_guessing_many_codes_at_once_is_not_guessing_more_often(
     assert len(compared) == 10
     monkeypatch.undo()
     with pytest.raises(Refusal, match="locked"):
-        signing.authenticate(str(account.name), password, None)
+        signing.authenticate(str(account.name), password, None, network="192.0.2.0/24")
     later = signing.clock.now() + timedelta(minutes=16)
     monkeypatch.setattr(signing.clock, "now", lambda: later)
-    assert signing.authenticate(str(account.name), password, None).id == account.id
+    assert signing.authenticate(str(account.name), password, None, network="192.0.2.0/24").id == account.id

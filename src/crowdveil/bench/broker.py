@@ -6,214 +6,89 @@ we promise. A ratio above 1 means that we are within it.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
-import os
-import secrets
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from crowdveil.bench._postgres import Postgres, free_port, postgres_programs
+from crowdveil.bench._postgres import Postgres, postgres_programs
+from crowdveil.bench._serving import ANSWERS, CONNECTIONS, Running, serving
 
-_CONNECTIONS = 16
-_ANSWERS = 10
 _CPU_LIMIT = {"sqlite": 4.0, "postgresql": 7.0}
 _P99_LIMIT, _PAGE_LIMIT, _GROWTH_LIMIT = 500.0, 2.0, 1.2
+_MIB = 2**20
+
+
+def parts(quick: bool) -> dict[str, Callable[[], Iterable[dict[str, Any]]]]:
+    """What can be measured by itself; nothing where the broker is not installed."""
+    if find_spec("django") is None:
+        return {}
+    n, n_reports = (400, 50_000) if quick else (100_000, 1_000_000)
+    return {
+        "sqlite": lambda: _intake("sqlite", "", n),
+        "postgresql": lambda: _on_postgresql(n),
+        "large": lambda: _large_study(n_reports),
+    }
 
 
 def cases(quick: bool = False) -> Iterator[dict[str, Any]]:
     """One row per case: `case, n, ours, peer, peer_name, ratio, unit`."""
-    if find_spec("django") is None:
+    for part in parts(quick).values():
+        yield from part()
+
+
+def _on_postgresql(n: int) -> Iterator[dict[str, Any]]:
+    if postgres_programs() is None:
         return
-    yield from _database_cases("sqlite", "", quick)
-    if postgres_programs() is not None:
-        cluster = Postgres(durable=True)
-        try:
-            yield from _database_cases("postgresql", cluster.new_database(), quick)
-        finally:
-            cluster.stop()
-    yield from _large_study(1_000_000 if not quick else 50_000)
+    cluster = Postgres(durable=True)
+    try:
+        yield from _intake("postgresql", cluster.new_database(), n)
+    finally:
+        cluster.stop()
 
 
-def _database_cases(name: str, database: str, quick: bool) -> list[dict[str, Any]]:
-    n = 400 if quick else (100_000 if name == "sqlite" else 10_000)
-    with _serving(database, n_workers=n) as running:
+def _intake(name: str, database: str, n: int) -> Iterator[dict[str, Any]]:
+    """Submissions one after the other on every connection, with a look at the memory after a tenth, half and all."""
+    with serving(database, n_workers=n) as running:
         warm = n // 10
         running.submit(0, warm)
-        memory = running.memory()
-        begun = running.cpu_seconds()
-        latencies = sorted(running.submit(warm, n))
+        memory, begun = [running.memory()], running.cpu_seconds()
+        latencies = running.submit(warm, n // 2)
+        memory.append(running.memory())
+        latencies = sorted(latencies + running.submit(n // 2, n))
+        memory.append(running.memory())
         cpu = 1000 * (running.cpu_seconds() - begun) / (n - warm)
-        p99 = 1000 * latencies[int(0.99 * (len(latencies) - 1))]
-        growth = running.memory() / memory
-    return [
-        _row(f"broker on {name}: server CPU of a submission", n, cpu, _CPU_LIMIT[name], "ms"),
-        _row(f"broker on {name}: p99 at {_CONNECTIONS} connections", n, p99, _P99_LIMIT, "ms"),
-        _row(f"broker on {name}: memory after / before", n, growth, _GROWTH_LIMIT, "times"),
-    ]
+    p99 = 1000 * latencies[int(0.99 * (len(latencies) - 1))]
+    yield _row(f"broker on {name}: server CPU of a submission", n, cpu, _CPU_LIMIT[name], "ms")
+    yield _row(f"broker on {name}: p99 at {CONNECTIONS} connections", n, p99, _P99_LIMIT, "ms")
+    seen = ", ".join(f"{each / _MIB:.0f}" for each in memory)
+    case = f"broker on {name}: memory after / before ({seen} MiB)"
+    yield _row(case, n, max(memory) / memory[0], _GROWTH_LIMIT, "times")
 
 
-def _large_study(n_reports: int) -> list[dict[str, Any]]:
-    """The results page of a study with many reports, and an export of all of them."""
-    n = n_reports // _ANSWERS
-    with _serving("", n_workers=1, n_submissions=n) as running:
+def _large_study(n_reports: int) -> Iterator[dict[str, Any]]:
+    """The results page of a study with many reports, and exports of all of them."""
+    with serving("", n_workers=1, n_submissions=n_reports // ANSWERS) as running:
         path = f"/api/v1/requester/studies/{running.seed['study']}"
         running.wait_for_results(path)
         begun = time.perf_counter()
         running.get(f"{path}/results")
         page = time.perf_counter() - begun
+        yield _row("broker: results of a large study", n_reports, page, _PAGE_LIMIT, "s")
         running.post(f"{path}/close")
-        memory = running.memory()
-        size = running.get(f"{path}/exports/0?format=csv")
-        growth = running.memory() / memory
-    assert size > 10 * n_reports
-    return [
-        _row("broker: results of a large study", n_reports, page, _PAGE_LIMIT, "s"),
-        _row("broker: memory after an export / before", n_reports, growth, _GROWTH_LIMIT, "times"),
-    ]
+        for kind in ("csv", "parquet", "json"):
+            yield _export(running, f"{path}/exports/0?format={kind}", kind, n_reports)
 
 
-@dataclass(slots=True)
-class _Running:
-    """A broker in a process of its own, and what is needed to talk to it."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    seed: dict[str, Any]
-
-    def _processes(self) -> list[str]:
-        """The server and the processes it started, by their process groups."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-                if int(_stat(path.name)[2]) == self.process.pid:
-                    found.append(path.name)
-        return found
-
-    def cpu_seconds(self) -> float:
-        """User and system time, from the operating system."""
-        ticks = sum(int(_stat(each)[11]) + int(_stat(each)[12]) for each in self._processes())
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-    def memory(self) -> float:
-        """Resident pages."""
-        return float(sum(int(_stat(each)[21]) for each in self._processes()))
-
-    def submit(self, start: int, stop: int) -> list[float]:
-        """One submission for each of these workers over a few connections; seconds each."""
-        latencies: list[list[float]] = [[] for _ in range(_CONNECTIONS)]
-        threads = [
-            threading.Thread(target=self._submit_some, args=(range(start + place, stop, _CONNECTIONS), times))
-            for place, times in enumerate(latencies)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        found = [each for times in latencies for each in times]
-        if len(found) != stop - start:
-            raise RuntimeError(f"{stop - start - len(found)} submissions were not accepted")
-        return found
-
-    def _submit_some(self, workers: range, times: list[float]) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        path = f"/api/v1/studies/{self.seed['study']}/submissions"
-        for worker in workers:
-            headers = {
-                "Authorization": f"Bearer {self.seed['tokens'][worker]}",
-                "Idempotency-Key": secrets.token_hex(16),
-            }
-            begun = time.perf_counter()
-            connection.request("POST", path, self._body(), headers)
-            reply = connection.getresponse()
-            reply.read()
-            if reply.status == 201:
-                times.append(time.perf_counter() - begun)
-        connection.close()
-
-    def _body(self) -> bytes:
-        reports = [{"question": q, "channel": c, "report": 1} for q, c in self.seed["channels"].items()]
-        body = {"study_sha256": self.seed["sha256"], "level": "medium", "consent_version": 1}
-        return json.dumps(body | {"withdrawal_sha256": secrets.token_hex(32), "reports": reports}).encode()
-
-    def get(self, path: str) -> int:
-        """Read a reply to its end; how many bytes it had."""
-        return self._request("GET", path)
-
-    def post(self, path: str) -> int:
-        return self._request("POST", path)
-
-    def _request(self, method: str, path: str) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        connection.request(method, path, headers={"Authorization": f"Bearer {self.seed['requester']}"})
-        reply = connection.getresponse()
-        size = 0
-        while piece := reply.read(1 << 16):
-            size += len(piece)
-        connection.close()
-        if reply.status >= 400:
-            raise RuntimeError(f"{method} {path} gave {reply.status}")
-        return size
-
-    def wait_for_results(self, path: str) -> None:
-        end = time.monotonic() + 600
-        while time.monotonic() < end:
-            try:
-                self.get(f"{path}/results")
-                return
-            except RuntimeError:
-                time.sleep(1)
-
-
-def _stat(process: str) -> list[str]:
-    """The fields of /proc/PID/stat after the name: 2 is the process group, 11 and 12 the times, 21 the pages."""
-    return (Path("/proc") / process / "stat").read_text().rpartition(")")[2].split()
-
-
-@contextmanager
-def _serving(database: str, *, n_workers: int, n_submissions: int = 0) -> Iterator[_Running]:
-    with tempfile.TemporaryDirectory(prefix="crowdveil-bench-") as home:
-        numbers = [str(number) for number in (_ANSWERS, n_workers, n_submissions)]
-        seeding = [sys.executable, "-m", "crowdveil.broker.operations.seed", home, database, *numbers]
-        seed = json.loads(subprocess.run(seeding, check=True, capture_output=True).stdout)
-        port = free_port()
-        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(port), "--data-dir", home]
-        command += ["--database", database] if database else []
-        environment = os.environ | {"CROWDVEIL_RATE_LIMIT": "0"}
-        with (Path(home) / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-        try:
-            _wait_until_ready(port)
-            yield _Running(process, port, seed)
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(30)
-
-
-def _wait_until_ready(port: int) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            time.sleep(0.2)
-        finally:
-            connection.close()
-    raise RuntimeError("the broker did not become ready")
+def _export(running: Running, path: str, kind: str, n_reports: int) -> dict[str, Any]:
+    """The most memory that the server ever had while it sent the file, beside what it had before."""
+    before = running.memory()
+    running.forget_peak()
+    size = running.get(path)
+    if size < n_reports:
+        raise RuntimeError(f"the export of {n_reports} reports had {size} bytes")
+    growth = running.peak_memory() / before
+    return _row(f"broker: most memory during a {kind} export / before", n_reports, growth, _GROWTH_LIMIT, "times")
 
 
 def _row(case: str, n: int, ours: float, limit: float, unit: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The broker's own chores, in one quiet thread: lapsed holds, due estimates, waiting notices, expired tokens."""
+"""The broker's own chores, in two quiet threads: lapsed holds, due estimates, waiting notices, expired tokens."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from django.db import DatabaseError, connections
 
 from crowdveil.broker import clock
 from crowdveil.broker.hooks.notices import announce, deliver_due
+from crowdveil.broker.identity.attempts import forget_sources
 from crowdveil.broker.identity.tokens import forget_expired
 from crowdveil.broker.ledger.reservations import release_expired
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
 from crowdveil.broker.studies.models import Invitation, Study
-from crowdveil.broker.studies.selection import choose
+from crowdveil.broker.studies.selection import refine
 from crowdveil.errors import CrowdveilError
 
 _log = logging.getLogger("crowdveil.caretaker")
@@ -25,8 +26,16 @@ _PAUSE_SECONDS = 5.0
 def start(pause: float = _PAUSE_SECONDS) -> threading.Event:
     """Begin; setting the returned event ends the thread."""
     ended = threading.Event()
-    threading.Thread(target=_work, args=(ended, pause), name="caretaker", daemon=True).start()
+    for work in (_work, _deliver):
+        threading.Thread(target=work, args=(ended, pause), name="caretaker", daemon=True).start()
     return ended
+
+
+def _deliver(ended: threading.Event, pause: float) -> None:
+    """In a thread of its own: a requester's slow server must not keep holds from being released."""
+    while not ended.wait(pause):
+        _attempt(deliver_due)
+        connections.close_all()
 
 
 def _work(ended: threading.Event, pause: float) -> None:
@@ -38,8 +47,8 @@ def _work(ended: threading.Event, pause: float) -> None:
             _refine_selections,
             _estimate_due,
             lambda: _announce_filled(told),
-            deliver_due,
             forget_expired,
+            forget_sources,
         ):
             _attempt(chore)
         connections.close_all()
@@ -57,7 +66,7 @@ def _refine_selections() -> None:
     """Where somebody let an invitation lapse, choose again with what the answers so far have taught."""
     lapsed = Invitation.objects.filter(accepted=False, expires__lt=clock.now(), study__state__in=("pilot", "open"))
     for study in Study.objects.filter(id__in=lapsed.values("study_id").distinct()):
-        choose(study)
+        refine(study)
 
 
 def _estimate_due() -> None:

@@ -36,6 +36,7 @@ MIDDLEWARE = [
     "crowdveil.broker.operations.logs.StructuredLog",
     "crowdveil.broker.operations.headers.SecurityHeaders",
     "crowdveil.broker.operations.limits.SizeLimit",
+    "crowdveil.broker.operations.turnstile.Turnstile",
     "crowdveil.broker.api.problems.ProblemForMethod",
     "django.middleware.common.CommonMiddleware",
 ]

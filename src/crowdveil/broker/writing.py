@@ -1,7 +1,8 @@
 """One write at a time on SQLite, row locks on PostgreSQL; the services below are written once for both.
 
 SQLite's busy handler backs off for seconds when several connections write; one lock in the one process that serves
-does not. Every transaction locks in the same order (budget, reservation, money, new rows), so none waits in a circle.
+does not. Every transaction locks in the same order (budget, reservation, rows of its own, the study's money), so none
+waits in a circle.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from django.db import connection, transaction
 
 one_writer = threading.RLock()
-_CHAINS = 0x63766569
+_CHAINS, _STUDIES = 0x63766569, 0x6376656A
 AUDIT, PUBLIC_LOG = 1, 2
 
 
@@ -32,6 +33,15 @@ def in_line(queue: int) -> None:
     """
     if connection.vendor == "postgresql":
         row("SELECT pg_advisory_xact_lock(%s, %s)", _CHAINS, queue)
+
+
+def alone_with_reports_of(study: str) -> None:
+    """Wait, inside a transaction, until nobody else removes or rewrites reports of this study.
+
+    Closing copies every row and puts it back: a withdrawal in between would remove the old row and not its copy.
+    """
+    if connection.vendor == "postgresql":
+        row("SELECT pg_advisory_xact_lock(%s, %s)", _STUDIES, int(study[:8], 16) - 2**31)
 
 
 def changed(statement: str, *parameters: Any) -> int:

@@ -26,7 +26,7 @@ from crowdveil.broker.identity import sign_in as signing
 from crowdveil.broker.identity import totp
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.tokens import issue
-from crowdveil.broker.operations.limits import limit_address
+from crowdveil.broker.operations.limits import limit_address, network_of
 from crowdveil.broker.refusal import Refusal
 
 router = Router(tags=["account"])
@@ -36,7 +36,7 @@ router = Router(tags=["account"])
 def sign_in(request: HttpRequest, payload: SignIn) -> tuple[int, dict[str, Any]]:
     """A session token; after a one-time password, a token that is good for enrolment only."""
     limit_address(request, "sign-in", settings.SIGN_UP_LIMIT)
-    session = signing.sign_in(payload.name, payload.password, payload.code)
+    session = signing.sign_in(payload.name, payload.password, payload.code, network=network_of(request))
     return 201, {
         "token": session.token,
         "expires": clock.iso(session.expires),

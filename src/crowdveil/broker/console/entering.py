@@ -16,7 +16,7 @@ from crowdveil.broker.identity.links import redeem
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
 from crowdveil.broker.identity.tokens import digest, issue
-from crowdveil.broker.operations.limits import limit_address
+from crowdveil.broker.operations.limits import limit_address, network_of
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.writing import write
 
@@ -29,7 +29,9 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
     limit_address(request, "sign-in", settings.SIGN_UP_LIMIT)
     given = request.POST
     try:
-        session = sign_in(given.get("name", ""), given.get("password", ""), given.get("code") or None)
+        session = sign_in(
+            given.get("name", ""), given.get("password", ""), given.get("code") or None, network=network_of(request)
+        )
     except Refusal as refusal:
         return render(request, "console/sign_in.html", {"problem": refusal.detail}, status=refusal.status)
     return let_in(request, session.token, "/console/enrol" if session.enrol else "/console/")

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import json
 import secrets
-import socket
 import time
-import urllib.error
-import urllib.request
 from datetime import timedelta
-from typing import Any, Literal
-from urllib.parse import urlsplit
-
-from django.conf import settings
+from typing import Literal
 
 from crowdveil.broker import clock
+from crowdveil.broker.hooks.delivery import post, target_of
 from crowdveil.broker.hooks.models import Notice, Webhook
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.refusal import Refusal
@@ -28,7 +22,7 @@ _ATTEMPTS = 6
 
 
 def create(owner: str, url: str, events: list[str]) -> Webhook:
-    _check_address(url)
+    target_of(url)
     return Webhook.objects.create(owner_id=owner, url=url, events=" ".join(events), secret=secrets.token_hex(32))
 
 
@@ -65,38 +59,12 @@ def signature(secret: str, at: int, body: str) -> str:
     return f"t={at},v1={digest}"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect could lead to an address that was never checked."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-
 def _deliver(notice: Notice) -> bool:
     headers = {
         "Content-Type": "application/json",
         "Crowdveil-Signature": signature(notice.webhook.secret, int(time.time()), notice.body),
     }
-    request = urllib.request.Request(notice.webhook.url, notice.body.encode(), headers, method="POST")
     try:
-        _check_address(notice.webhook.url)
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=5) as response:
-            return 200 <= response.status < 300
-    except (OSError, urllib.error.URLError, Refusal, ValueError):
+        return post(target_of(notice.webhook.url), notice.body.encode(), headers)
+    except Refusal:
         return False
-
-
-def _check_address(url: str) -> None:
-    """Only https to public addresses, unless the operator allows a private network."""
-    parts = urlsplit(url)
-    private_allowed = settings.WEBHOOKS_TO_PRIVATE_ADDRESSES
-    if parts.scheme not in (("http", "https") if private_allowed else ("https",)) or not parts.hostname:
-        raise Refusal("invalid", "the address of a webhook must start with https://")
-    if private_allowed:
-        return
-    try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 443, proto=socket.IPPROTO_TCP)
-    except (OSError, UnicodeError):
-        raise Refusal("invalid", f"the host {parts.hostname} of the webhook is not known") from None
-    if any(not ipaddress.ip_address(address[4][0]).is_global for address in found):
-        raise Refusal("invalid", "the address of a webhook must be public")

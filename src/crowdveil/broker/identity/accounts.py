@@ -9,9 +9,9 @@ from django.db import IntegrityError
 
 from crowdveil.broker.audit.chain import record
 from crowdveil.broker.hooks.models import Webhook
-from crowdveil.broker.identity.models import Account, Token
+from crowdveil.broker.identity.models import Account, Source, Token
 from crowdveil.broker.ledger import budget, reservations
-from crowdveil.broker.ledger.models import Budget, Reservation, Spend
+from crowdveil.broker.ledger.models import Budget, Spend
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.writing import write
 
@@ -50,6 +50,7 @@ def reset(account: Account, *, by: str) -> str:
             locked_until=None,
         )
         Token.objects.filter(account=account).delete()
+        Source.objects.filter(account=account).delete()
         record(by, "account.reset", account.id)
     return password
 
@@ -64,10 +65,12 @@ def set_disabled(account: Account, *, disabled: bool, by: str) -> None:
 
 
 def erase_worker(account: str) -> None:
-    """Everything that names the worker goes; reports go by their withdrawal keys, earned money stays payable."""
-    for study in Reservation.objects.filter(account=account).values_list("study", flat=True):
-        reservations.cancel(study, account)
+    """Everything that names the worker goes; reports go by their withdrawal keys, earned money stays payable.
+
+    The budget goes first: a submission on its way holds that row, so it is either whole before this or refused after.
+    """
     with write():
-        Account.objects.filter(id=account, role="worker").delete()
-        Spend.objects.filter(account=account).delete()
         Budget.objects.filter(account=account).delete()
+        reservations.release_of(account)
+        Spend.objects.filter(account=account).delete()
+        Account.objects.filter(id=account, role="worker").delete()

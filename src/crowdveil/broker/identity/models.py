@@ -22,6 +22,7 @@ class Account(models.Model):
     totp_confirmed = models.BooleanField(default=False)
     # The last time step whose code was used: a code seen once is worth nothing.
     totp_step = models.BigIntegerField(default=0)
+    # Both about networks that the account never signed in from; familiar ones count for themselves.
     failed_sign_ins = models.IntegerField(default=0)
     locked_until = models.DateTimeField(null=True)
     disabled = models.BooleanField(default=False)
@@ -29,6 +30,25 @@ class Account(models.Model):
     # The name under which the payments store knows this worker.
     payee = models.CharField(max_length=ID_LENGTH, default=random_id, unique=True)
     joined = models.DateField(default=today)
+
+
+class Source(models.Model):
+    """A network from which somebody tried to sign in as a requester or operator; workers have nothing to guess.
+
+    `digest` is keyed and made for one account: it names no address, and one network of two accounts gives two.
+    """
+
+    id = models.CharField(max_length=ID_LENGTH, primary_key=True, default=random_id, editable=False)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="sources")
+    digest = models.CharField(max_length=64)
+    failed_sign_ins = models.IntegerField(default=0)
+    locked_until = models.DateTimeField(null=True)
+    # The account signed in from here before: what others try from elsewhere does not lock this door.
+    familiar = models.BooleanField(default=False)
+    expires = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["account", "digest"], name="one_source_per_account")]
 
 
 class Token(models.Model):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
-from django.db.models import Case, DateTimeField, F, Q, Value, When
 
 from crowdveil.broker import clock
 from crowdveil.broker.audit.chain import record
-from crowdveil.broker.identity import totp
+from crowdveil.broker.identity import attempts, totp
 from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import issue
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.writing import changed, write
 
-_FAILURES_BEFORE_LOCK = 10
 _MINIMUM_LENGTH = 10
 # Compared when the name is unknown, so that the time taken does not tell which names exist.
 _NOBODY = "!"
@@ -33,9 +31,9 @@ class Session:
     enrol: bool
 
 
-def sign_in(name: str, password: str, code: str | None) -> Session:
+def sign_in(name: str, password: str, code: str | None, *, network: str) -> Session:
     """A session token, or an enrolment token after a one-time password."""
-    account = authenticate(name, password, code)
+    account = authenticate(name, password, code, network=network)
     enrol = account.one_time_password or not account.totp_confirmed
     scope = "enrol" if enrol else account.role
     expires = clock.after(minutes=15) if enrol else clock.after(hours=settings.SESSION_TOKEN_HOURS)
@@ -45,16 +43,16 @@ def sign_in(name: str, password: str, code: str | None) -> Session:
     return Session(text, expires, account.role, enrol)
 
 
-def authenticate(name: str, password: str, code: str | None) -> Account:
+def authenticate(name: str, password: str, code: str | None, *, network: str) -> Account:
     """The account behind a name, password and code; every failure looks the same."""
     account = Account.objects.filter(name=name).exclude(role="worker").first()
-    may_try = account is not None and not account.disabled and _count_attempt(account)
+    may_try = account is not None and not account.disabled and attempts.may_try(account, network)
     right = check_password(password, account.password if account and may_try else _NOBODY)
     if account is None or not may_try or not right:
         raise _refused()
     if not (account.one_time_password or not account.totp_confirmed or _code_fits(account, code)):
         raise _refused()
-    Account.objects.filter(id=account.id).update(failed_sign_ins=0, locked_until=None)
+    attempts.succeeded(account, network)
     return account
 
 
@@ -63,18 +61,6 @@ def _code_fits(account: Account, code: str | None) -> bool:
     # Only the first of two requests with the same code moves the step.
     use = "UPDATE identity_account SET totp_step = %s WHERE id = %s AND totp_step < %s"
     return step is not None and changed(use, step, account.id, step) == 1
-
-
-def _count_attempt(account: Account) -> bool:
-    """Count before anything is compared, in one statement: many guesses at once are not more guesses. False: locked."""
-    now = clock.now()
-    last = Q(failed_sign_ins__gte=_FAILURES_BEFORE_LOCK - 1)
-    until = Value(now + timedelta(minutes=15), output_field=DateTimeField())
-    counted = Account.objects.filter(Q(locked_until=None) | Q(locked_until__lte=now), id=account.id).update(
-        failed_sign_ins=Case(When(last, then=Value(0)), default=F("failed_sign_ins") + 1),
-        locked_until=Case(When(last, then=until), default=None, output_field=DateTimeField()),
-    )
-    return counted == 1
 
 
 def _refused() -> Refusal:

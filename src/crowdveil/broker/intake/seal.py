@@ -7,7 +7,7 @@ from django.db import connection
 from crowdveil.broker import vault
 from crowdveil.broker.clock import today
 from crowdveil.broker.ledger import reservations
-from crowdveil.broker.writing import changed, one_writer, write
+from crowdveil.broker.writing import alone_with_reports_of, changed, one_writer, write
 
 _COPY = """
 CREATE TEMPORARY TABLE sealed AS SELECT id, study, pseudonym, level, codes, withdrawal_sha256
@@ -28,6 +28,7 @@ def seal(study: str) -> None:
     """
     reservations.release_all(study)
     with write():
+        alone_with_reports_of(study)
         changed(_COPY, study)
         changed("DELETE FROM intake_submission WHERE study = %s", study)
         changed(_PUT_BACK, today().isoformat())

@@ -84,15 +84,16 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
                 raise Refusal("not-open", "your reservation ended this very moment; send the same submission again")
             charged = (None, None) if reports.charge.unprotected else (reports.charge.epsilon, reports.charge.rho)
             changed(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
-        with inside("payments"):
-            purse.settle(study, reports.pay_cents, hold.cost if hold else None)
-            earnings.earn(sender.payee, reports.pay_cents)
         with inside("intake"):
             row_values = (random_id(), study, pseudonym, parcel.level.number, reports.codes, parcel.withdrawal_sha256)
             changed(_STORE, *row_values, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
         with inside("identity"):
             version = parcel.study.opened.document["consent"]["version"]
             changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
+        with inside("payments"):
+            earnings.earn(sender.payee, reports.pay_cents)
+            # Last, because everybody who answers this study waits for this one row.
+            purse.settle(study, reports.pay_cents, hold.cost if hold else None)
     return Receipt(receipt, parcel.study.opened.sha256, study, parcel.level.name, reports, day)
 
 

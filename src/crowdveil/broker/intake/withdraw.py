@@ -6,13 +6,14 @@ import hashlib
 
 from crowdveil.broker.intake.models import Submission, Withdrawal
 from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.writing import write
+from crowdveil.broker.writing import alone_with_reports_of, write
 
 
 def withdraw(study: str, withdrawal_key: str) -> None:
     """Erase the submission that this key belongs to. Privacy already spent is not given back, nor is pay."""
     digest = hashlib.sha256(bytes.fromhex(withdrawal_key)).hexdigest()
     with write():
+        alone_with_reports_of(study)
         removed, _ = Submission.objects.filter(study=study, withdrawal_sha256=digest).delete()
         if removed:
             Withdrawal.objects.get_or_create(withdrawal_sha256=digest, defaults={"study": study})

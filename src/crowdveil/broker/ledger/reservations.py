@@ -122,6 +122,11 @@ def release_expired(*, study: str | None = None, account: str | None = None) -> 
     return _release_each(expired)
 
 
+def release_of(account: str) -> int:
+    """Release every hold of a worker who leaves."""
+    return _release_each(Reservation.objects.filter(account=account))
+
+
 def release_all(study: str) -> int:
     """Release every hold of a study that closes."""
     return _release_each(Reservation.objects.filter(study=study))

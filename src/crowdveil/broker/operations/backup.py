@@ -23,7 +23,7 @@ from crowdveil.broker.audit.chain import record
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.intake.seal import seal
 from crowdveil.broker.payments.models import Purse
-from crowdveil.broker.results.batches import make_batch
+from crowdveil.broker.results.batches import keep_as_final, make_batch
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.writing import write
 from crowdveil.errors import FileError
@@ -84,6 +84,7 @@ def restore(path: Path) -> tuple[int, list[str]]:
     except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
         raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
     vault.put_signing_seed(bytes.fromhex(head["signing_key"]))
+    keep_as_final(list(Study.objects.filter(state__in=("closed", "published")).values_list("id", flat=True)))
     return n_rows, _close_nameless()
 
 

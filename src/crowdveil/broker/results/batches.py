@@ -1,4 +1,7 @@
-"""Estimates in batches: nothing below the minimum, and never a look that differs from the last by one person."""
+"""Estimates in batches: nothing below the minimum, and while a study runs no two looks that differ by fewer people.
+
+Only closing may show the last few who came, since the requester then gets every report, in no order, in any case.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from crowdveil.broker.intake.models import Submission
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results.estimates import estimate
 from crowdveil.broker.results.models import Batch
+from crowdveil.broker.results.newest import found, minimum_of, newest
+from crowdveil.broker.results.quality import scores_in
+from crowdveil.broker.results.tables import everything
 from crowdveil.broker.studies.definition import read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.writing import write
@@ -24,13 +30,9 @@ _AT_ONCE = 100_000
 
 def latest(study: Study) -> dict[str, Any]:
     """The newest estimates that may be shown."""
-    batch = Batch.objects.filter(study=study.id).order_by("-number").first()
-    if batch is None:
-        minimum = _minimum(study) if study.definition else 0
-        raise Refusal(
-            "below-minimum", f"estimates are shown from {minimum} submissions on; wait for more", minimum_n=minimum
-        )
+    batch = newest(study)
     shown = json.loads(batch.estimates) | {"batch": batch.number, "day": batch.day.isoformat()}
+    shown.pop("workers", None)
     revealed = json.loads(study.gold) if study.gold and study.state == "published" else {}
     return shown | {"gold": revealed.get("truths"), "gold_salt": revealed.get("salt")}
 
@@ -43,8 +45,7 @@ def published(study: Study) -> dict[str, Any]:
 
 def is_due(study: Study) -> bool:
     """Whether as many new submissions have come as the study asks for at the least."""
-    n, minimum = Submission.objects.filter(study=study.id).count(), _minimum(study)
-    last = Batch.objects.filter(study=study.id).order_by("-number").first()
+    n, minimum, last = _count(study), minimum_of(study), found(study.id)
     # From ten thousand on a batch also needs a tenth more, or a large study would compute all day.
     step = max(minimum, last.n // 10) if last else minimum
     return n >= (last.n if last else 0) + step
@@ -54,31 +55,50 @@ def refresh(study: Study) -> None:
     """Make a batch now if one is due and the study is small; large ones are left to the caretaker."""
     if not study.definition or study.state not in ("pilot", "open"):
         return
-    n = Submission.objects.filter(study=study.id).count()
-    if n * len(read_definition(study.definition, study.sha256).questions) <= _AT_ONCE and is_due(study):
+    if _count(study) * len(read_definition(study.definition, study.sha256).questions) <= _AT_ONCE and is_due(study):
         make_batch(study)
 
 
 def make_batch(study: Study, *, final: bool = False) -> None:
     """Estimate anew and keep the result, if enough people came since the last time.
 
-    The final batch takes in everybody, however few came since: the export of a closed study has them all anyway.
+    The final batch takes in everybody, however few came since: the export of a closed study has them all anyway. There
+    is one: a withdrawal after closing must not show, by a second one, what was withdrawn.
     """
     with _computing:
-        last = Batch.objects.filter(study=study.id).order_by("-number").first()
-        n, minimum = Submission.objects.filter(study=study.id).count(), _minimum(study)
-        if n < minimum or abs(n - (last.n if last else 0)) < (1 if final else minimum):
+        last, n, minimum = found(study.id), _count(study), minimum_of(study)
+        if n < minimum or (last and last.final):
             return
-        document = estimate(study.id, read_definition(study.definition, study.sha256))
+        if last and abs(n - last.n) < (1 if final else minimum):
+            Batch.objects.filter(id=last.id).update(final=final)
+            return
+        document = _document(study)
         try:
             with write():
                 number = last.number + 1 if last else 1
-                Batch.objects.create(study=study.id, number=number, n=document["n"], estimates=json.dumps(document))
+                Batch.objects.create(
+                    study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document)
+                )
                 announce(study, "results.ready")
         except IntegrityError:
             # Another process made the same batch meanwhile.
             return
 
 
-def _minimum(study: Study) -> int:
-    return int(read_definition(study.definition, study.sha256).document["minimum_n"])
+def _document(study: Study) -> dict[str, Any]:
+    """Estimates, and for linkable studies how well workers do, from one look at the reports."""
+    opened = read_definition(study.definition, study.sha256)
+    stored = everything(study.id, len(opened.questions))
+    document = estimate(study.id, opened, stored)
+    return document | ({"workers": scores_in(study, opened, stored)} if opened.document["linkable"] else {})
+
+
+def keep_as_final(studies: list[str]) -> None:
+    """What was shown last of these closed studies stays what is shown, where no batch says that it is the last."""
+    for study in studies:
+        if not Batch.objects.filter(study=study, final=True).exists() and (last := found(study)) is not None:
+            Batch.objects.filter(id=last.id).update(final=True)
+
+
+def _count(study: Study) -> int:
+    return Submission.objects.filter(study=study.id).count()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.broker.results.boxes import box_shares
-from crowdveil.broker.results.tables import Part, everything, parts_of, table
+from crowdveil.broker.results.tables import Part, Stored, parts_of, table
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.domain import Choices
 from crowdveil.errors import ChannelError
@@ -18,9 +18,8 @@ from crowdveil.inference import method
 from crowdveil.reports import Reports
 
 
-def estimate(study: str, opened: Opened) -> dict[str, Any]:
-    """Everything a results page shows, from what is stored now."""
-    stored = everything(study, len(opened.questions))
+def estimate(study: str, opened: Opened, stored: Stored) -> dict[str, Any]:
+    """Everything a results page shows, from what was stored at one moment."""
     workers = np.arange(len(stored))
     unprotected = [level.number for level in opened.levels.values() if not level.protected]
     return {

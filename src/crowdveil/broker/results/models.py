@@ -16,6 +16,8 @@ class Batch(models.Model):
     number = models.IntegerField()
     n = models.IntegerField()
     day = models.DateField(default=today)
+    # Made when the study closed; nothing that happens afterwards, a withdrawal included, makes another one.
+    final = models.BooleanField(default=False)
     estimates = models.TextField()
 
     class Meta:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from crowdveil.broker.intake.reports import NO_REPORT
 from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.results.tables import Part, Stored, everything, parts_of
+from crowdveil.broker.results.newest import newest
+from crowdveil.broker.results.tables import Part, Stored, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
@@ -20,17 +22,21 @@ _MEANING = (
 )
 
 
+def scores_in(study: Study, opened: Opened, stored: Stored) -> list[dict[str, Any]]:
+    """The scores that go into a batch: none where workers were promised not to be told apart."""
+    return _scores(opened, stored, truths_of(study.gold)) if opened.document["linkable"] else []
+
+
 def quality(study: Study) -> dict[str, Any]:
-    """Linkable studies only: elsewhere a worker has no name under which a quality could be kept."""
+    """Linkable studies only: elsewhere a worker has no name under which a quality could be kept.
+
+    From the same batch as the estimates: a list that grew with every submission would tell who has just come.
+    """
     if not study.definition:
         raise Refusal("wrong-state", "a draft has no workers yet")
-    opened = read_definition(study.definition, study.sha256)
-    if not opened.document["linkable"]:
+    if not read_definition(study.definition, study.sha256).document["linkable"]:
         raise Refusal("forbidden", "workers of this study cannot be told apart, as they were promised")
-    stored, minimum = everything(study.id, len(opened.questions)), int(opened.document["minimum_n"])
-    if len(stored) < minimum:
-        raise Refusal("below-minimum", f"shown from {minimum} submissions on", minimum_n=minimum)
-    return {"meaning": _MEANING, "workers": _scores(opened, stored, truths_of(study.gold))}
+    return {"meaning": _MEANING, "workers": json.loads(newest(study).estimates).get("workers", [])}
 
 
 def _scores(opened: Opened, stored: Stored, truths: dict[str, str]) -> list[dict[str, Any]]:

@@ -131,11 +131,11 @@ def close(study: Study) -> Study:
 
 
 def finish_closing() -> None:
-    """At start-up: finish what a crash interrupted between closing a study and destroying its key."""
+    """At start-up: finish what a crash interrupted between closing a study and its last estimates."""
     for study in Study.objects.filter(state__in=("closed", "published")):
         if vault.has_study_key(study.id):
             seal(study.id)
-            make_batch(study, final=True)
+        make_batch(study, final=True)
 
 
 def publish(study: Study) -> Study:

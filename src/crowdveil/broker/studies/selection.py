@@ -10,13 +10,13 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from crowdveil.accounting.nano import NANO
 from crowdveil.broker import clock, vault
 from crowdveil.broker.audit.chain import record
 from crowdveil.broker.identity.models import Account
-from crowdveil.broker.ledger.models import Budget, Spend
+from crowdveil.broker.ledger.models import Budget, Reservation, Spend
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.payments.purse import cost_of
 from crowdveil.broker.refusal import Refusal
@@ -50,11 +50,26 @@ def choose(study: Study, *, n: int | None = None) -> dict[str, Any]:
     }
 
 
+def refine(study: Study) -> None:
+    """Replace those who let their invitation lapse, by what the answers so far have taught; nobody else is asked."""
+    n_lapsed = _lapsed(study).count()
+    if n_lapsed:
+        choose(study, n=n_lapsed)
+
+
 def _drop_lapsed(study: Study) -> None:
     """Those who did not answer in time make room; those who did stay, and count in the next round's history."""
     done = Spend.objects.filter(study=study.id).values_list("account", flat=True)
     Invitation.objects.filter(study=study, account_id__in=list(done)).update(accepted=True)
-    Invitation.objects.filter(study=study, accepted=False, expires__lt=clock.now()).delete()
+    _lapsed(study).delete()
+
+
+def _lapsed(study: Study) -> QuerySet[Invitation]:
+    """Invitations that ran out unused. Whoever accepted has a place until that lapses, and may still answer."""
+    busy = Reservation.objects.filter(study=study.id).values("account")
+    done = Spend.objects.filter(study=study.id).values("account")
+    waiting = Invitation.objects.filter(study=study, accepted=False, expires__lt=clock.now())
+    return waiting.exclude(account_id__in=busy).exclude(account_id__in=done)
 
 
 def _candidates(study: Study, definition: Opened) -> tuple[Candidates, dict[str, str]]:
