@@ -62,7 +62,7 @@ class Scene:
         from crowdveil.broker.results.estimates import estimate
         from crowdveil.broker.results.tables import everything
 
-        return estimate(self.study.id, self.opened, everything(self.study.id, len(self.opened.questions)))
+        return estimate(self.study.id, self.opened, everything(self.study.id, self.opened))
 
     def purse(self) -> Any:
         from crowdveil.broker.payments.models import Purse

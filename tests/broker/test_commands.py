@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from crowdveil.cli.answer import app as answer_app
 from crowdveil.cli.study import app as study_app
+from crowdveil.client import ProblemError
 from crowdveil.errors import DomainError
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -45,7 +46,13 @@ def test_a_study_is_run_from_the_terminal_and_survives_a_move(server: Any, make_
     work = {"CROWDVEIL_BROKER": server.address, "CROWDVEIL_HOME": str(tmp_path / "home")}
     (tmp_path / "draft.json").write_text(json.dumps(make_draft(minimum_n=2, quota=50)))
     study = in_process(study_app, ask, "create", tmp_path / "draft.json")["id"]
+    spare = in_process(study_app, ask, "copy", study)["id"]
+    assert in_process(study_app, ask, "revise", spare, tmp_path / "draft.json")["state"] == "draft"
+    assert in_process(study_app, ask, "discard", spare) == {"discarded": spare}
     assert in_process(study_app, ask, "open", study)["state"] == "open"
+    assert in_process(study_app, ask, "add-money", study, 500)["money"]["budget_cents"] == 100_500
+    with pytest.raises(ProblemError, match="cannot be told apart"):
+        in_process(study_app, ask, "quality", study)
 
     in_process(answer_app, work, "sign-up")
     (tmp_path / "answers.json").write_text(json.dumps({"ill": "yes", "days": 4}))
@@ -58,6 +65,11 @@ def test_a_study_is_run_from_the_terminal_and_survives_a_move(server: Any, make_
     in_process(answer_app, other, "sign-up")
     with pytest.raises(DomainError, match="answer must be one of 'no', 'yes'"):
         in_process(answer_app, other, "send", study, tmp_path / "wrong.json")
+    assert in_process(answer_app, other, "raise-cap", 6) == {"cap": 6.0}
+    assert in_process(answer_app, other, "budget")["cap"] == 6.0
+    assert in_process(answer_app, other, "erase", "--yes") == {"erased": True}
+    with pytest.raises(ProblemError, match="valid token"):
+        in_process(answer_app, other, "list")
 
     place = ["--data-dir", server.home] + (["--database", server.database] if server.database else [])
     written = crowdveil("backup", "-o", tmp_path / "all.gz", *place)

@@ -118,6 +118,34 @@ def withdraw(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: 
     show({"withdrawn": study}, as_json=as_json, human=lambda: typer.echo("withdrawn; what you earned stays yours"))
 
 
+@app.command("raise-cap")
+def raise_cap(
+    cap: Annotated[float, typer.Argument(min=0.0, help="The new ceiling of your ε, over all studies.")],
+    address: Address = _HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Set another ceiling for what you may spend; only you can, and only here. Example: crowdveil answer raise-cap 6"""
+    with _worker(address, home) as worker:
+        worker.raise_cap(cap)
+    show({"cap": cap}, as_json=as_json, human=lambda: typer.echo(f"from now on at most ε {cap:g} over all studies"))
+
+
+@app.command()
+def erase(
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    address: Address = _HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Withdraw every submission and erase your account. Example: crowdveil answer erase"""
+    if not yes:
+        typer.confirm("This withdraws all your reports and erases your account. Go on?", abort=True, err=True)
+    with _worker(address, home) as worker:
+        worker.erase()
+    show({"erased": True}, as_json=as_json, human=lambda: typer.echo("your account and your reports are erased"))
+
+
 def _standing(loss: Any, left: float, cap: float) -> str:
     """Spent rounded up and left rounded down, with what the numbers are about."""
     rest = f"{math.floor(left * 10**4) / 10**4:g}"

@@ -56,12 +56,30 @@ def create(draft: Path, address: Address = _HERE, token: Token = "", as_json: Js
 
     Example: crowdveil study create draft.json
     """
-    try:
-        content = json.loads(draft.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"{draft} must be a JSON document: {error}") from None
+    content = _document(draft)
     key = _ask(address, token, lambda requester: requester.create(content))
     show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
+
+
+@app.command()
+def revise(study: Key, draft: Path, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Replace a draft that is not frozen yet. Example: crowdveil study revise STUDY draft.json"""
+    content = _document(draft)
+    _tell(_ask(address, token, lambda requester: requester.revise(study, content)), as_json=as_json)
+
+
+@app.command()
+def copy(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Start a new draft like a study and print its id. Example: crowdveil study copy STUDY"""
+    key = _ask(address, token, lambda requester: requester.copy(study))
+    show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
+
+
+@app.command()
+def discard(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """Throw a draft away. Example: crowdveil study discard STUDY"""
+    _ask(address, token, lambda requester: requester.discard(study))
+    show({"discarded": study}, as_json=as_json, human=lambda: typer.echo("the draft is gone"))
 
 
 @app.command("list")
@@ -87,6 +105,18 @@ def pilot(study: Key, address: Address = _HERE, token: Token = "", as_json: Json
 def open_study(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
     """Freeze, sign and publish the definition; everybody may answer. Example: crowdveil study open STUDY"""
     _tell(_ask(address, token, lambda requester: requester.open(study)), as_json=as_json)
+
+
+@app.command("add-money")
+def add_money(
+    study: Key,
+    cents: Annotated[int, typer.Argument(min=1, help="How much more the study may spend.")],
+    address: Address = _HERE,
+    token: Token = "",
+    as_json: Json = False,
+) -> None:
+    """Add money to a running study. Example: crowdveil study add-money STUDY 5000"""
+    _tell(_ask(address, token, lambda requester: requester.add_money(study, cents)), as_json=as_json)
 
 
 @app.command("select")
@@ -120,6 +150,13 @@ def results(study: Key, address: Address = _HERE, token: Token = "", as_json: Js
 
 
 @app.command()
+def quality(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+    """How well the workers of a linkable study do on gold questions. Example: crowdveil study quality STUDY"""
+    found = _ask(address, token, lambda requester: requester.quality(study))
+    show(found, as_json=as_json, human=lambda: _each(found["workers"], _tell_score))
+
+
+@app.command()
 def close(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
     """End the intake and destroy the key that links reports to workers. Example: crowdveil study close STUDY"""
     _tell(_ask(address, token, lambda requester: requester.close(study)), as_json=as_json)
@@ -148,6 +185,19 @@ def export(
         if channels.exists():
             channels.replace(output.with_name(output.name + ".channels.json"))
     show({"file": str(output), "part": part}, as_json=as_json, human=lambda: typer.echo(f"reports in {output}"))
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} must be a JSON document: {error}") from None
+
+
+def _tell_score(worker: dict[str, Any]) -> None:
+    typer.echo(
+        f"{worker['worker'][:16]}  {worker['score']} [{worker['low']}, {worker['high']}] on {worker['n_gold']} gold"
+    )
 
 
 def _tell(study: dict[str, Any], *, as_json: bool) -> None:

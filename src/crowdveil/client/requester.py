@@ -37,6 +37,17 @@ class Requester:
     def revise(self, key: str, draft: dict[str, Any]) -> dict[str, Any]:
         return self._study("PUT", key, body=draft)
 
+    def discard(self, key: str) -> None:
+        """Throw a draft away."""
+        self._broker.call("DELETE", f"/requester/studies/{key}")
+
+    def add_money(self, key: str, cents: int) -> dict[str, Any]:
+        return self._study("POST", key, "/budget", {"add_cents": cents})
+
+    def quality(self, key: str) -> dict[str, Any]:
+        """How well the workers of a linkable study do, from the same batch as the estimates."""
+        return self._study("GET", key, "/quality")
+
     def pilot(self, key: str) -> dict[str, Any]:
         return self._study("POST", key, "/pilot")
 

@@ -88,7 +88,7 @@ def make_batch(study: Study, *, final: bool = False) -> None:
 def _document(study: Study) -> dict[str, Any]:
     """Estimates, and for linkable studies how well workers do, from one look at the reports."""
     opened = read_definition(study.definition, study.sha256)
-    stored = everything(study.id, len(opened.questions))
+    stored = everything(study.id, opened)
     document = estimate(study.id, opened, stored)
     return document | ({"workers": scores_in(study, opened, stored)} if opened.document["linkable"] else {})
 

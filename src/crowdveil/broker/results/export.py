@@ -66,7 +66,7 @@ def _column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str,
     """Columns of texts, chunk by chunk. Workers get new names in every export, unless the study is linkable."""
     spelled = [[_spelled(output) for output in channel.outputs] for channel in part.channels]
     seen = 0
-    for stored in chunks(study, len(opened.questions)):
+    for stored in chunks(study, opened):
         linkable = opened.document["linkable"]
         names = stored.pseudonyms if linkable else [f"w{seen + place}" for place in range(len(stored))]
         seen += len(stored)

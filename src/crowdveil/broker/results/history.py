@@ -33,5 +33,5 @@ def _tables(study: Study) -> list[Reports]:
     opened = read_definition(study.definition, study.sha256)
     if not opened.document["linkable"] or opened.protects_participation:
         return []
-    stored = everything(study.id, len(opened.questions))
+    stored = everything(study.id, opened)
     return [table(part, stored, np.array(stored.pseudonyms)) for part in parts_of(opened)] if len(stored) else []

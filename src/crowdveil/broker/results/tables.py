@@ -61,7 +61,7 @@ def _part(opened: Opened, number: int, domain: Domain, boxes: tuple[str, ...], p
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Some submissions: a row of codes each, the level of each, and the pseudonym of each."""
+    """Some submissions: a row of codes each, the level of each, and in linkable studies the pseudonym of each."""
 
     codes: NDArray[np.uint16]
     levels: NDArray[np.int16]
@@ -71,30 +71,34 @@ class Stored:
         return len(self.levels)
 
 
-def chunks(study: str, n_questions: int, *, size: int = _CHUNK) -> Iterator[Stored]:
-    """Submissions in the order of their random ids, which is no order at all, a few at a time."""
+def chunks(study: str, opened: Opened, *, size: int = _CHUNK) -> Iterator[Stored]:
+    """Submissions in the order of their random ids, which is no order at all, a few at a time.
+
+    Pseudonyms are read in linkable studies only: nowhere else is there a use for them.
+    """
     after = ""
+    columns = ("id", "codes", "level", "pseudonym") if opened.document["linkable"] else ("id", "codes", "level")
     while True:
         rows = list(
             Submission.objects.filter(study=study, id__gt=after)
             .order_by("id")
-            .values_list("id", "codes", "level", "pseudonym")[:size]
+            .values_list(*columns)[:size]
         )
         if not rows:
             return
-        yield _stored(rows, n_questions)
+        yield _stored(rows, len(opened.questions))
         after = rows[-1][0]
 
 
 def _stored(rows: list[tuple[Any, ...]], n_questions: int) -> Stored:
     codes = np.frombuffer(b"".join(bytes(row[1]) for row in rows), dtype="<u2").reshape(len(rows), n_questions)
-    return Stored(codes, np.array([row[2] for row in rows], dtype=np.int16), [row[3] for row in rows])
+    return Stored(codes, np.array([row[2] for row in rows], dtype=np.int16), [row[3] for row in rows if len(row) > 3])
 
 
-def everything(study: str, n_questions: int) -> Stored:
-    found = list(chunks(study, n_questions))
+def everything(study: str, opened: Opened) -> Stored:
+    found = list(chunks(study, opened))
     if not found:
-        return Stored(np.zeros((0, n_questions), np.uint16), np.zeros(0, np.int16), [])
+        return Stored(np.zeros((0, len(opened.questions)), np.uint16), np.zeros(0, np.int16), [])
     return Stored(
         np.concatenate([chunk.codes for chunk in found]),
         np.concatenate([chunk.levels for chunk in found]),
