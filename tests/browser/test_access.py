@@ -87,14 +87,21 @@ def on_the_smallest_phone(page: Page, name: str) -> None:
     page.set_viewport_size(usual)  # type: ignore[arg-type]
 
 
+def whole_page(page: Page, path: Path) -> None:
+    """A picture as on a phone that is as long as the page, so that what is fixed to the bottom is there."""
+    usual = page.viewport_size or {"width": 390, "height": 844}
+    long = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": usual["width"], "height": max(long, usual["height"])})
+    page.screenshot(path=path)
+    page.set_viewport_size(usual)
+
+
 def test_everybody_can_use_every_page(page: Page, broker: FixtureBroker, pictures: Path) -> None:
     for name in pages(page, broker.address):
         in_light_and_dark(page, name)
         on_the_smallest_phone(page, name)
         if not name.endswith(".html"):
-            page.screenshot(
-                path=pictures / f"worker-{name}.png", full_page=True, style="nav { position: static !important }"
-            )
+            whole_page(page, pictures / f"worker-{name}.png")
 
 
 def test_german_is_spoken_to_germans_unless_they_choose_otherwise(

@@ -55,7 +55,7 @@ export async function studies({ device, state }) {
   const items = await device.listStudies(), now = budget(state);
   return [
     text("h1", "studies.title"), budgetBar(now), help(t("studies.left", { left: shownDown(now.left.epsilon), cap: shownDown(now.cap.epsilon) })),
-    items.length ? h("ul.cards", items.map((/** @type {any} */ item) => h("li", card(item, state, now.left)))) : notice("", t("studies.none")),
+    items.length ? h("ul.cards", items.map((/** @type {any} */ item) => h("li", card(item, state, now.left)))) : h("p.card", t("studies.none")),
   ];
 }
 
