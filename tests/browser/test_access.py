@@ -22,6 +22,11 @@ TARGETS = """() => [...document.querySelectorAll("a, button, input, select, text
   .map((element) => [element.outerHTML.slice(0, 80), element.getBoundingClientRect()])
   .filter(([, { width, height }]) => height < 44 || width < 24)"""
 
+REFUSED = """async (study) => {
+  const { openStore } = await import("./store.js"), { setEntry } = await import("./outbox.js");
+  const receipt = { refused: "all places of this study are taken", code: "no-money" };
+  await setEntry(await openStore(), study, { state: "refused", receipt });
+}"""
 TOO_WIDE = """() => ["ltr", "rtl"].map((direction) => {
   const root = document.documentElement, usual = root.dir;
   root.dir = direction;
@@ -113,6 +118,10 @@ def test_german_is_spoken_to_germans_unless_they_choose_otherwise(
         if not name.endswith(".html"):
             assert page.evaluate("document.documentElement.lang") == "de", name
             assert spoken_in_english(page) == [], name
+    page.goto(f"{broker.address}/app/")
+    page.evaluate(REFUSED, journey.STUDY)
+    page.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
+    expect(page.get_by_role("alert")).to_contain_text("Alle Plätze dieser Studie sind vergeben")
     page.goto(f"{broker.address}/app/#/me")
     page.get_by_label("Sprache").select_option("English")
     expect(page.get_by_role("heading", level=1)).to_have_text("Me")

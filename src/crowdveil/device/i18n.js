@@ -33,9 +33,12 @@ export function t(key, values = {}) {
 /** What went wrong, in words. @param {unknown} error */
 export function errorText(error) {
   if (error instanceof Refusal) return refusalText(error);
-  if (error instanceof Problem && `problem.${error.code}` in words) return t(`problem.${error.code}`);
+  if (error instanceof Problem) return problemText(error.code, error.message);
   return t("error", { detail: error instanceof Error ? error.message : String(error) });
 }
+
+/** What the broker refused: our own words for its code, or else its sentence. @param {string | undefined} code @param {string} detail */
+export const problemText = (code, detail) => words[`problem.${code}`] ?? detail;
 
 /** @param {Refusal} refusal */
 function refusalText({ key, values }) {

@@ -3,7 +3,7 @@
  */
 import { api } from "./api.js";
 import { download, h, icon, withValue } from "./dom.js";
-import { date, errorText, language, money, shownDown, shownUp, t } from "./i18n.js";
+import { date, errorText, language, money, problemText, shownDown, shownUp, t } from "./i18n.js";
 import { refusal, sum, within } from "./ledger.js";
 import { Refusal } from "./refusal.js";
 import { budgetBar, button, choice, help, levelLine, notice, panel, panels, questionField, radio, text } from "./render.js";
@@ -222,7 +222,7 @@ export function privacy({ state }) {
 
 /** @param {Entry | undefined} entry */
 function stateOf(entry) {
-  return entry ? t(`review.${entry.state}`, { detail: entry.receipt?.refused ?? "" }) : "";
+  return entry ? t(`review.${entry.state}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
 }
 
 /** @param {Context} context */

@@ -167,7 +167,7 @@ export class Device {
         return { state: "sent", receipt, genuine: await signed(content, signature, await this.brokerKey()) };
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.status === 429) throw error;
-        return { state: "refused", receipt: { refused: error.message } };
+        return { state: "refused", receipt: { refused: error.message, code: error.code } };
       }
     });
   }
