@@ -15,7 +15,8 @@ from crowdveil.papers.li_additional import flip_epsilon
 from crowdveil.papers.li_trial import as_answers, error_rate, errors, peer_grading, privacy_rows
 from crowdveil.papers.loki import choice_epsilons, rating_epsilons
 from crowdveil.papers.loki_attack import _name, _unique
-from crowdveil.papers.reproduction import near
+from crowdveil.papers.loki_films import completed
+from crowdveil.papers.reproduction import Row, near, paired, smaller
 from crowdveil.papers.run import page
 from crowdveil.reports import Reports
 from crowdveil.simulate import ChoiceCrowd
@@ -89,6 +90,31 @@ def test_a_verdict_needs_a_number() -> None:
     assert near(float("nan"), 1.0, 0.1) == "cannot tell"
     assert near(1.05, 1.0, 0.1) == "holds"
     assert near(1.2, 1.0, 0.1) == "differs"
+
+
+def test_a_pair_is_compared_on_the_same_trials() -> None:
+    rows: list[Row] = [
+        {"who": who, "trial": float(trial), "error": base + shift}
+        for trial, base in enumerate((1.0, 5.0, 9.0))
+        for who, shift in (("ours", -0.5), ("theirs", 0.01 * trial))
+    ]
+    gap, spread = paired(rows, "error", {"who": "ours"}, {"who": "theirs"})
+    assert gap == pytest.approx(-0.51)
+    assert spread == pytest.approx(0.01 / np.sqrt(3))
+    assert smaller(gap, spread) == "holds"
+    assert smaller(-gap, spread) == "fails"
+    assert smaller(gap, 0.3) == smaller(-gap, 0.3) == "cannot tell"
+    assert smaller(*paired(rows[:2], "error", {"who": "ours"}, {"who": "theirs"})) == "cannot tell"
+
+
+def test_ratings_that_were_given_are_kept_and_the_others_are_likely_half_stars() -> None:
+    rng = np.random.default_rng(1)
+    given = np.where(rng.random((30, 40)) < 0.3, np.clip(np.rint(2 * rng.normal(3.5, 1, (30, 40))) / 2, 0.5, 5), np.nan)
+    whole = completed(given, rng)
+    known = np.isfinite(given)
+    assert np.array_equal(whole[known], given[known])
+    assert set(np.unique(2 * whole)) <= set(range(1, 11))
+    assert whole[~known].mean() == pytest.approx(given[known].mean(), abs=0.3)
 
 
 def test_the_page_names_what_was_left_out() -> None:

@@ -10,7 +10,9 @@ from crowdveil.papers import (
     loki,
     loki_attack,
     loki_selection,
+    loki_surveys,
     sun,
+    sun_data,
     sun_real,
     sun_theorems,
     wang,
@@ -20,8 +22,8 @@ from crowdveil.papers.reproduction import Claim, Reproduction, Settings
 REPRODUCTIONS: dict[str, Reproduction] = {
     each.id: each
     for each in (
-        sun_real.Table2(),
-        sun_real.Figure1(),
+        sun_data.Table2(),
+        sun_data.Figure1(),
         sun.Figure2(),
         sun.Figure3(),
         sun.Figure4(),
@@ -38,7 +40,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         wang.Theorem4(),
         loki.Examples(),
         loki_selection.Figure2a(),
-        loki_selection.Figure2b(),
+        loki_surveys.Figure2b(),
         loki_attack.Attack(),
         beyond.BeyondChannel(),
     )

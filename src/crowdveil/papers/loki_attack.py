@@ -13,7 +13,14 @@ from crowdveil.domain import Choices
 from crowdveil.entropy import Keystream
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.papers.loki import PAPER
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, column, mean_of, select
+from crowdveil.papers.reproduction import (
+    Claim,
+    Reproduction,
+    Row,
+    Settings,
+    mean_of,
+    n_trials,
+)
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.sampler import draw
 
@@ -147,10 +154,9 @@ class Attack(Reproduction):
             {"linked by id": mean_of(rows, "linked")},
             categories=labels,
         )
-        trials = len(set(column(select(rows, defence=IDS), "trial")))
         return panels(
             [panel],
-            caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {trials} trials; "
+            caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {n_trials(rows)} trials; "
             "exact ε per survey (unit value).",
         )
 

@@ -28,6 +28,28 @@ OPEN = "open"
 """Level none as the paper counts it, at a privacy cost of 0."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Who can be asked about a film, and what the broker knows of them, where §4.5.4 is silent.
+
+    By default nothing is made up: only who rated a film can be asked about it, and all films of 2004 are the history.
+    `filled` gives likely ratings to who rated none, for the `n_workers` who rated most. `least_past` and `least_new`
+    are the ratings that a film needs to be in the history or to be a survey.
+    """
+
+    name: str = "default"
+    filled: bool = False
+    n_workers: int | None = None
+    least_past: int = 1
+    least_new: int = 20
+    last: int = 2005
+
+    def crowd(self, films: Films, rng: np.random.Generator) -> Crowd:
+        past, new = films.released(2004, 2004, self.least_past), films.released(2005, self.last, self.least_new)
+        chosen = films.most_active(np.concatenate([past, new]), self.n_workers) if self.n_workers else films
+        return Crowd.draw(chosen, past, rng.permutation(new), rng, filled=self.filled)
+
+
 @dataclass(frozen=True, slots=True)
 class Films:
     """All ratings, and the year of each film."""
@@ -58,54 +80,76 @@ class Films:
         columns = self.answers.question[rows], self.answers.answer[rows], self.answers.workers[kept]
         return Films(Answers(place[self.answers.worker[rows]], *columns, self.answers.questions, SCALE), self.year)
 
-    def completed(self, films: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-        """Worker × film: the ratings given, and likely ones where none was given.
-
-        A likely rating is the film's mean plus the worker's own mean deviation, both shrunk, plus an error as large as
-        the residuals, rounded to half stars.
-        """
+    def given(self, films: NDArray[np.int64]) -> Floats:
+        """Worker × film: the ratings given, NaN where there is none."""
         place = np.full(len(self.year), -1)
         place[films] = np.arange(len(films))
         rows = np.flatnonzero(place[self.answers.question] >= 0)
-        worker, film = self.answers.worker[rows], place[self.answers.question[rows]]
-        value = SCALE.numbers[self.answers.answer[rows]]
-        overall = float(value.mean())
-        film_shift = _shrunk(film, value - overall, len(films))
-        own = _shrunk(worker, value - overall - film_shift[film], len(self.answers.workers))
-        residual = value - overall - film_shift[film] - own[worker]
-        likely = overall + film_shift + own[:, None] + residual.std() * rng.standard_normal((len(own), len(films)))
-        grid: Floats = np.clip(np.rint(2 * likely) / 2, 0.5, 5.0)
-        grid[worker, film] = value
+        grid: Floats = np.full((len(self.answers.workers), len(films)), np.nan)
+        grid[self.answers.worker[rows], place[self.answers.question[rows]]] = SCALE.numbers[self.answers.answer[rows]]
         return grid
+
+
+def completed(given: Floats, rng: np.random.Generator) -> Floats:
+    """The ratings given, and likely ones where there is none.
+
+    A likely rating is the film's mean plus the worker's own mean deviation, both shrunk, plus an error as large as the
+    residuals, rounded to half stars.
+    """
+    overall = float(np.nanmean(given))
+    film = _shrunk(given - overall, axis=0)
+    own = _shrunk(given - overall - film, axis=1)
+    mean = overall + film + own[:, None]
+    likely = mean + np.nanstd(given - mean) * rng.standard_normal(given.shape)
+    return np.where(np.isnan(given), np.clip(np.rint(2 * likely) / 2, 0.5, 5.0), given)
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Each worker's level, drawn once, what they would rate new films, and the history that the broker has of them."""
+    """Each worker's level, drawn once, what they rate new films (NaN: cannot be asked), and what the broker knows.
+
+    `real` is the share of the ratings, old and new, that somebody really gave.
+    """
 
     workers: NDArray[Any]
     level: NDArray[np.int64]
     ratings: Floats
     history: History
+    real: float
 
     @classmethod
-    def draw(cls, films: Films, past: NDArray[np.int64], new: NDArray[np.int64], rng: np.random.Generator) -> Crowd:
+    def draw(
+        cls,
+        films: Films,
+        past: NDArray[np.int64],
+        new: NDArray[np.int64],
+        rng: np.random.Generator,
+        *,
+        filled: bool = False,
+    ) -> Crowd:
         workers = films.answers.workers
         level = rng.choice(len(LEVELS), len(workers), p=np.array(SHARES) / sum(SHARES))
-        grid = films.completed(np.concatenate([past, new]), rng)
+        given = films.given(np.concatenate([past, new]))
+        grid = completed(given, rng) if filled else given
         history = History.from_reports(_past(workers, level, grid[:, : len(past)], rng))
-        return cls(workers, level, grid[:, len(past) :], history)
+        real = float(np.isfinite(given).sum() / np.isfinite(grid).sum())
+        return cls(workers, level, grid[:, len(past) :], history, real)
+
+    def population(self, film: int) -> NDArray[np.int64]:
+        """Who can be asked about a new film; θ is their mean rating."""
+        return np.flatnonzero(np.isfinite(self.ratings[:, film]))
 
     def reports(self, film: int, rng: np.random.Generator) -> Floats:
         """What the workers would report about a new film."""
         noisy: Floats = self.ratings[:, film] + np.array(GAMMAS)[self.level] * rng.standard_normal(len(self.level))
         return noisy
 
-    def candidates(self, remaining: Floats, *, none_is_free: bool) -> Candidates:
+    def candidates(self, who: NDArray[np.int64], remaining: Floats, *, none_is_free: bool) -> Candidates:
         """With `none_is_free` level none costs no privacy, as the paper sets it; else its cost is infinite."""
         names = np.array([OPEN if none_is_free else "none", *LEVELS[1:]], dtype=object)
         costs = np.array([0.0 if none_is_free else inf, *level_epsilons()[1:]])
-        return Candidates(self.workers, names[self.level], np.array(PAYS)[self.level], costs[self.level], remaining)
+        level = self.level[who]
+        return Candidates(self.workers[who], names[level], np.array(PAYS)[level], costs[level], remaining[who])
 
     def places(self, selection: Selection) -> NDArray[np.int64]:
         """Where the chosen stand in the list of workers."""
@@ -120,18 +164,17 @@ def level_epsilons(delta: float = 0.01) -> tuple[float, ...]:
     return (inf, *protected)
 
 
-def _shrunk(index: NDArray[Any], value: Floats, size: int, pseudo: float = 5.0) -> Floats:
-    """Means by index, drawn towards 0 as if by so many zeros."""
-    total = np.bincount(index, value, minlength=size)
-    return np.asarray(total / (np.bincount(index, minlength=size) + pseudo), dtype=np.float64)
+def _shrunk(values: Floats, axis: int, pseudo: float = 5.0) -> Floats:
+    """Means along an axis, NaN left out, drawn towards 0 as if by so many zeros."""
+    return np.asarray(np.nansum(values, axis=axis) / (np.isfinite(values).sum(axis=axis) + pseudo), dtype=np.float64)
 
 
 def _past(workers: NDArray[Any], level: NDArray[np.int64], grid: Floats, rng: np.random.Generator) -> Reports:
     """The noisy ratings of past films; level none reports as it is."""
-    n_workers, n_films = grid.shape
-    worker, film = np.repeat(np.arange(n_workers), n_films), np.tile(np.arange(n_films), n_workers)
-    own, code = level[worker], np.rint(2 * grid.ravel() - 1).astype(np.int32)
-    number = grid.ravel() + np.array(GAMMAS)[own] * rng.standard_normal(grid.size)
+    worker, film = np.nonzero(np.isfinite(grid))
+    value, own = grid[worker, film], level[worker]
+    number = value + np.array(GAMMAS)[own] * rng.standard_normal(len(value))
+    code = np.where(own == 0, np.rint(2 * value - 1).astype(np.int32), -1)
     channels: list[AnyChannel] = [identity(SCALE), *(Gaussian(sigma=gamma).record(SCALE) for gamma in GAMMAS[1:])]
-    columns = worker.astype(np.int32), film.astype(np.int32), np.where(own == 0, code, -1), own.astype(np.int16)
-    return Reports(*columns, workers, np.arange(n_films), tuple(channels), SCALE, number)
+    columns = worker.astype(np.int32), film.astype(np.int32), code, own.astype(np.int16)
+    return Reports(*columns, workers, np.arange(grid.shape[1]), tuple(channels), SCALE, number)

@@ -94,6 +94,26 @@ def mean_of(rows: Sequence[Row], name: str, **wanted: Value) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
+def paired(rows: Sequence[Row], name: str, one: Row, other: Row) -> tuple[float, float]:
+    """One minus the other on the same trials: the mean of the differences and its standard error."""
+    gaps = [
+        mean_of(rows, name, trial=trial, **one) - mean_of(rows, name, trial=trial, **other)
+        for trial in dict.fromkeys(column(select(rows, **one), "trial"))
+    ]
+    spread = float(np.std(gaps, ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("inf")
+    return float(np.mean(gaps)), spread
+
+
+def smaller(gap: float, spread: float) -> Verdict:
+    """Whether the first of a pair is smaller, as far as two standard errors tell; holds where both are the same."""
+    return "holds" if gap <= -2 * spread else "fails" if gap > 2 * spread else "cannot tell"
+
+
+def n_trials(rows: Sequence[Row]) -> int:
+    """How many trials the rows come from; 0 where nothing was drawn."""
+    return len({row["trial"] for row in rows if "trial" in row})
+
+
 def near(ours: float, published: float, tolerance: float) -> Verdict:
     """The verdict on one number."""
     if np.isnan(ours):

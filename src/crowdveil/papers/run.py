@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from crowdveil.errors import FileError
 from crowdveil.files.datasets import data_folder
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict
+from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict, n_trials
 from crowdveil.plot import save
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
@@ -42,19 +42,20 @@ def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> O
     figures = save(reproduction.draw(rows), folder / reproduction.id)
     claims = reproduction.claims(rows)
     note = folder / f"{reproduction.id}.md"
-    note.write_text(note_text(reproduction, settings, claims), encoding="utf-8")
+    note.write_text(note_text(reproduction, settings, rows), encoding="utf-8")
     return Outcome(reproduction.id, claims, [table, *figures, note])
 
 
-def note_text(reproduction: Reproduction, settings: Settings, claims: Sequence[Claim]) -> str:
+def note_text(reproduction: Reproduction, settings: Settings, rows: Sequence[Row]) -> str:
     """The note: claim, published, ours, verdict, and how we read the paper's silences."""
+    claims, trials = reproduction.claims(rows), n_trials(rows)
     lines = [f"## {reproduction.id}: {reproduction.title}", "", f"*{reproduction.paper}*", ""]
     lines += [f"![{reproduction.title}]({reproduction.id}.svg)", ""]
     lines += ["| claim | published | this run | verdict |", "|---|---|---|---|"]
     lines += [f"| {each.claim} | {each.published} | {each.ours} | {each.verdict} |" for each in claims]
     lines += [
         "",
-        f"Seed {settings.seed}, {settings.trials} trials{', quick' if settings.quick else ''}; "
+        f"Seed {settings.seed}{', quick' * settings.quick}{f', {trials} trials' * (trials > 1)}; "
         f"rows in [{reproduction.id}.csv]({reproduction.id}.csv).",
     ]
     if reproduction.interpretation:

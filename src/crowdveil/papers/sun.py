@@ -6,18 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict, column, labelled, select
+from crowdveil.papers.reproduction import (
+    Claim,
+    Reproduction,
+    Row,
+    Settings,
+    Verdict,
+    column,
+    labelled,
+    n_trials,
+    select,
+)
 from crowdveil.papers.sun_trial import (
     MECHANISMS,
     PAPER,
     Reading,
-    against_epsilon,
-    baselines,
     change,
-    drawn_baselines,
+    epsilon_panel,
     error,
-    measure,
+    perturbed,
     readings,
+    said_epsilons,
 )
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.simulate import preset
@@ -43,10 +52,8 @@ def crowd_rows(
 ) -> list[Row]:
     """One crowd, drawn and perturbed at each ε."""
     drawn = preset("sun", n_workers=n_workers, n_questions=n_questions, share=1 - sparsity, **crowd).draw(seed)
-    rows = baselines(drawn.answers, drawn.truth, reading)
-    for epsilon in epsilons:
-        rows += measure(drawn.answers, drawn.truth, epsilon, seed, reading)
-    return labelled(rows, sparsity=sparsity, reading=reading.name, trial=float(seed))
+    rows = perturbed(drawn.answers, drawn.truth, epsilons, [seed], reading)
+    return [row | {"sparsity": sparsity, "reading": reading.name, "trial": float(seed)} for row in rows]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +122,7 @@ class Figure2(Reproduction):
 
     def draw(self, rows: Sequence[Row]) -> Any:
         drawn = [
-            Panel(
-                f"sparsity {sparsity:g}",
-                "exact ε per cell (MF: per value)",
-                "MAE",
-                against_epsilon(rows, self.epsilons, sparsity=sparsity),
-                drawn_baselines(rows, sparsity=sparsity),
-                log_x=True,
-            )
+            epsilon_panel(rows, self.epsilons, f"sparsity {sparsity:g}", sparsity=sparsity)
             for sparsity in self.sparsities
         ]
         return panels(drawn, caption=_caption(rows))
@@ -133,7 +133,7 @@ class Figure3(Reproduction):
     """MAE over sparsity at ε = .1 and 1."""
 
     id = "sun-fig3"
-    title = "error against sparsity, 2000 workers"
+    title = "error against sparsity"
     paper = PAPER
     interpretation = _READING
     reading: Reading = field(default_factory=Reading)
@@ -200,7 +200,7 @@ class Figure4(Figure3):
     """The same on a crowd five times as large in both directions."""
 
     id = "sun-fig4"
-    title = "error against sparsity, 10000 workers"
+    title = "error against sparsity, a larger crowd"
     interpretation = _READING + " With --quick the crowd has 3000 workers and 300 questions instead of 10000 and 1000."
     sparsities: tuple[float, ...] = (0.5, 0.9)
 
@@ -277,9 +277,7 @@ def _named(rows: Sequence[Row], name: str, epsilon: float) -> str:
 
 
 def _caption(rows: Sequence[Row]) -> str:
-    trials = len({row["trial"] for row in rows})
     return (
         f"{int(column(rows, 'n_workers')[0])} workers × {int(column(rows, 'n_questions')[0])} questions, levels 0..9, "
-        f"truths N(0, 1), {trials} trials; Algorithm 1 on reports read as answers. Exact ε: LP .9 of the claim, RR the "
-        "claim, 2-layer twice the claim, per cell; MF .9 of the claim per value, ∅ not protected. Hollow: claimed ε."
+        f"truths N(0, 1), {n_trials(rows)} trials; Algorithm 1 on reports read as answers. {said_epsilons(rows)}"
     )

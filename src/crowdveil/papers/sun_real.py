@@ -1,4 +1,4 @@
-"""Real crowds in Sun et al. (2018): their statistics (Table II), answers (Figure 1) and error over ε (Figure 5)."""
+"""Error over ε on real crowds, published mechanisms and the method that knows the channel (Sun et al. 2018, Fig. 5)."""
 
 from __future__ import annotations
 
@@ -9,158 +9,33 @@ from typing import Any
 import numpy as np
 
 from crowdveil.entropy import Keystream
-from crowdveil.inference import METHODS
+from crowdveil.inference import ChannelEM
+from crowdveil.inference.channel_em import Truths
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.papers.real import Dataset, numeric
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, column, labelled, near, select
+from crowdveil.papers.reproduction import (
+    Claim,
+    Reproduction,
+    Row,
+    Settings,
+    column,
+    labelled,
+    n_trials,
+    select,
+)
+from crowdveil.papers.sun_data import DATASETS, SPOKEN, WEB
 from crowdveil.papers.sun_trial import (
     MECHANISMS,
     PAPER,
     Reading,
-    against_epsilon,
-    baselines,
     change,
-    drawn_baselines,
+    epsilon_panel,
     error,
     mae,
-    measure,
-    within_scale,
+    perturbed,
+    said_epsilons,
 )
-from crowdveil.plot import Panel, Series, panels
-
-DATASETS = ("wsd", "adult")
-SPOKEN = {"wsd": "Web (wsd)", "adult": "AdultContent"}
-_WEB = "The paper's “Web” is the word-sense data of Snow et al. (2008), wsd, counted from 0: its statistics agree."
-_PRINTED = {
-    "wsd": {"workers": 34, "questions": 177, "answers": 770, "most": 0.903955, "least": 0.0, "average": 0.705882},
-    "adult": {
-        "workers": 825,
-        "questions": 11_040,
-        "answers": 89_796,
-        "most": 0.999909,
-        "least": 0.316033,
-        "average": 0.993666,
-    },
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table2(Reproduction):
-    """Counts and sparsity."""
-
-    id = "sun-table2"
-    title = "statistics of the real datasets"
-    paper = PAPER
-    needs_data = DATASETS
-    interpretation = f"{_WEB} A worker who answered a question twice counts once."
-
-    def rows(self, settings: Settings) -> list[Row]:
-        rows: list[Row] = []
-        for name in DATASETS:
-            data = numeric(name, settings)
-            sparsity = data.sparsity
-            counts = {
-                "workers": len(data.answers.workers),
-                "questions": len(data.answers.questions),
-                "answers": len(data.answers),
-                "most": float(sparsity.max()),
-                "least": float(sparsity.min()),
-                "average": float(sparsity.mean()),
-            }
-            rows += [{"dataset": name, "statistic": key, "value": float(value)} for key, value in counts.items()]
-            shares = np.sort(sparsity)
-            places = np.linspace(0, len(shares) - 1, min(len(shares), 60)).round().astype(int)
-            rows += [{"dataset": name, "statistic": "worker", "value": float(shares[place])} for place in places]
-        return rows
-
-    def claims(self, rows: Sequence[Row]) -> list[Claim]:
-        claims = []
-        for name, printed in _PRINTED.items():
-            for key, published in printed.items():
-                ours = column(select(rows, dataset=name, statistic=key), "value")[0]
-                said = f"{key} sparsity" if key in ("most", "least", "average") else f"number of {key}"
-                claims.append(
-                    Claim(f"{SPOKEN[name]}: {said}", f"{published:g}", f"{ours:.6g}", near(ours, published, 5e-6))
-                )
-        return [*claims, _misprint(rows)]
-
-    def draw(self, rows: Sequence[Row]) -> Any:
-        drawn = []
-        for name in DATASETS:
-            values = column(select(rows, dataset=name, statistic="worker"), "value")
-            x = list(np.linspace(0, 1, len(values)))
-            average = column(select(rows, dataset=name, statistic="average"), "value")[0]
-            series = [Series("sparsity of a worker", x, values)]
-            lines = {"average": average, "average as printed": _PRINTED[name]["average"]}
-            drawn.append(Panel(SPOKEN[name], "workers, in order (share)", "share of ∅", series, lines))
-        return panels(drawn, caption="Sparsity is the share of questions that a worker did not answer.")
-
-
-def _misprint(rows: Sequence[Row]) -> Claim:
-    """The printed table against itself."""
-    printed = _PRINTED["wsd"]
-    implied = printed["workers"] * printed["questions"] * (1 - printed["average"])
-    ours = column(select(rows, dataset="wsd", statistic="answers"), "value")[0]
-    return Claim(
-        "Web: the number of answers that the other printed numbers imply",
-        f"{implied:.0f} (770 is printed)",
-        f"{ours:.0f}",
-        near(ours, implied, 0.5),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure1(Reproduction):
-    """How answers and truths are spread over the levels."""
-
-    id = "sun-fig1"
-    title = "distribution of the answers"
-    paper = PAPER
-    needs_data = DATASETS
-    interpretation = _WEB
-
-    def rows(self, settings: Settings) -> list[Row]:
-        rows: list[Row] = []
-        for name in DATASETS:
-            data = numeric(name, settings)
-            answers = np.bincount(data.answers.answer, minlength=data.answers.domain.size) / len(data.answers)
-            known = data.truth[~np.isnan(data.truth)].astype(int)
-            truths = np.bincount(known, minlength=len(answers)) / len(known)
-            given = data.truth[data.answers.question]
-            right = float(np.mean(data.answers.answer[~np.isnan(given)] == given[~np.isnan(given)]))
-            for level, (a, t) in enumerate(zip(answers, truths, strict=True)):
-                rows.append({"dataset": name, "level": float(level), "answers": a, "truths": t, "right": right})
-        return rows
-
-    def claims(self, rows: Sequence[Row]) -> list[Claim]:
-        claims = []
-        for name in DATASETS:
-            part = select(rows, dataset=name)
-            zero, right = float(part[0]["truths"]), float(part[0]["right"])
-            claims += [
-                Claim(
-                    f"{SPOKEN[name]}: the truth of more than 72 % of the questions is 0",
-                    "> 72 %",
-                    f"{zero:.1%}",
-                    "holds" if zero > 0.72 else "fails",
-                ),
-                Claim(
-                    f"{SPOKEN[name]}: the majority of answers are right",
-                    "majority",
-                    f"{right:.1%}",
-                    "holds" if right > 0.5 else "fails",
-                ),
-            ]
-        return claims
-
-    def draw(self, rows: Sequence[Row]) -> Any:
-        drawn = []
-        for name in DATASETS:
-            part = select(rows, dataset=name)
-            levels = column(part, "level")
-            series = [Series(key, levels, column(part, key), kind="bars") for key in ("answers", "truths")]
-            drawn.append(Panel(SPOKEN[name], "level", "share", series, categories=[f"{level:g}" for level in levels]))
-        return panels(drawn, caption="Shares of the answers and of the known truths at each level.")
+from crowdveil.plot import Series, panels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,14 +47,16 @@ class Figure5(Reproduction):
     paper = PAPER
     needs_data = DATASETS
     interpretation = (
-        f"{_WEB} Levels are 0..4 as §VI-A prints; the levels that the data really has (0..2 and 0..3) are shown beside "
+        f"{WEB} Levels are 0..4 as §VI-A prints; the levels that the data really has (0..2 and 0..3) are shown beside "
         "it. Noise, V, d and ∅ as in Figure 2; on AdultContent some workers answered fewer than d questions, where MF "
-        "has no minimiser, so a ridge of 1 is added there. Estimates are kept within the scale, where the truths are. "
-        "With --quick AdultContent has 1000 of its questions, those with a truth among them."
+        "has no minimiser, so a ridge of 1 is added there. The truths of both crowds are levels, so channel-em is told "
+        "that truths lie on the scale; its own default, truths anywhere, is shown beside it for Web. With --quick "
+        "AdultContent has 1000 of its questions, those with a truth among them."
     )
     highest: int | None = 4
     epsilons: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
     reading: Reading = field(default_factory=Reading)
+    truths: tuple[Truths, ...] = ("on-scale", "anywhere")
 
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
@@ -188,19 +65,25 @@ class Figure5(Reproduction):
                 data = _sample(numeric(name, settings, highest=highest), settings)
                 reading = replace(self.reading, name=label, ridge=0.0 if name == "wsd" else 1.0)
                 epsilons = self.epsilons if label == "default" else (3.0,)
-                trials = (min(settings.trials, 3) if name == "wsd" else 1) if settings.quick else settings.trials
-                rows += labelled(self._measured(data, reading, epsilons, trials, settings), dataset=name)
+                trials = (max(settings.trials, 5) if name == "wsd" else 1) if settings.quick else settings.trials
+                truths = self.truths if name == "wsd" else self.truths[:1]
+                found = self._measured(data, reading, epsilons, list(settings.seeds(trials)), truths)
+                rows += labelled(found, dataset=name)
+                settings.progress(f"{self.id}: {name}, {label}")
         return rows
 
     def _measured(
-        self, data: Dataset, reading: Reading, epsilons: Sequence[float], trials: int, settings: Settings
+        self,
+        data: Dataset,
+        reading: Reading,
+        epsilons: Sequence[float],
+        seeds: Sequence[int],
+        truths: Sequence[Truths],
     ) -> list[Row]:
-        rows = labelled(baselines(data.answers, data.truth, reading), trial=0.0)
-        for seed in settings.seeds(trials):
-            settings.progress(f"{self.id}: {len(data.answers)} answers, {reading.name}")
+        rows = perturbed(data.answers, data.truth, epsilons, seeds, reading)
+        for seed in seeds:
             for epsilon in epsilons:
-                measured = measure(data.answers, data.truth, epsilon, seed, reading)
-                rows += labelled(measured + with_channel(data, epsilon, seed), trial=float(seed))
+                rows += labelled(with_channel(data, epsilon, seed, truths), trial=float(seed))
         size: Row = {"n_workers": len(data.answers.workers), "n_questions": len(data.answers.questions)}
         return labelled(rows, reading=reading.name, **size)
 
@@ -225,7 +108,7 @@ class Figure5(Reproduction):
                     "holds" if mf < zero - 0.05 else "fails",
                 ),
                 self._two_layer(rows, name),
-                self._ours(rows, name),
+                *(self._ours(rows, name, truths) for truths in (self.truths if name == "wsd" else self.truths[:1])),
             ]
         return [*claims, self._sharp_drop(rows), *(self._other_levels(rows, name) for name in DATASETS)]
 
@@ -252,14 +135,15 @@ class Figure5(Reproduction):
             "holds" if abs(rr - two) < 0.25 * max(rr, two) else "differs",
         )
 
-    def _ours(self, rows: Sequence[Row], name: str) -> Claim:
-        ours = change(rows, "RR, channel-em", dataset=name, epsilon=3.0)
-        rr = change(rows, "RR", dataset=name, epsilon=3.0)
+    def _ours(self, rows: Sequence[Row], name: str, truths: Truths) -> Claim:
+        ours, rr = (change(rows, each, dataset=name, epsilon=3.0) for each in (_OURS[truths], "RR"))
+        seen = change(rows, _OURS[truths], dataset=name, epsilon=3.0, reading="levels seen")
         return Claim(
-            f"{SPOKEN[name]}: the same RR reports read through their channel (channel-em, not in the paper), ε = 3",
-            f"RR change {rr:.2f}",
-            "not available" if np.isnan(ours) else f"change {ours:.2f}",
-            "cannot tell" if np.isnan(ours) else "holds" if ours < rr else "differs",
+            f"{SPOKEN[name]}: the same RR reports read through their channel (channel-em, truths {truths}; not in the "
+            "paper), ε = 3",
+            f"RR change {rr:.3f}",
+            f"change {ours:.3f} on levels 0..{self.highest}, {seen:.3f} on the levels seen",
+            "holds" if ours < rr else "differs",
         )
 
     def _sharp_drop(self, rows: Sequence[Row]) -> Claim:
@@ -286,34 +170,35 @@ class Figure5(Reproduction):
     def draw(self, rows: Sequence[Row]) -> Any:
         drawn = []
         for name in DATASETS:
-            series = against_epsilon(rows, self.epsilons, dataset=name)
-            ours = [error(rows, "RR, channel-em", dataset=name, epsilon=epsilon) for epsilon in self.epsilons]
-            if not np.isnan(ours).any():
-                series.append(Series("RR, channel-em (ours)", self.epsilons, ours))
-            lines = drawn_baselines(rows, dataset=name)
-            drawn.append(Panel(SPOKEN[name], "exact ε per cell (MF: per value)", "MAE", series, lines, log_x=True))
+            ours = [
+                Series(f"RR, channel-em, truths {truths} (ours)", self.epsilons, y)
+                for truths in self.truths
+                if not np.isnan(y := [error(rows, _OURS[truths], dataset=name, epsilon=e) for e in self.epsilons]).any()
+            ]
+            drawn.append(epsilon_panel(rows, self.epsilons, SPOKEN[name], ours, dataset=name))
         sizes = " and ".join(
-            f"{int(part['n_workers'])} × {int(part['n_questions'])}"
-            for part in (select(rows, dataset=name)[0] for name in DATASETS)
+            f"{int(part[0]['n_workers'])} × {int(part[0]['n_questions'])} ({n_trials(part)} trials)"
+            for part in (select(rows, dataset=name, epsilon=3.0, reading="default") for name in DATASETS)
         )
-        return panels(
-            drawn,
-            caption=f"{sizes} workers × questions, levels 0..4. Exact ε: LP .8 of the claim, RR the claim, 2-layer "
-            "twice the claim, per cell; MF .8 of the claim per value, ∅ not protected. Hollow: claimed ε.",
-        )
+        return panels(drawn, caption=f"{sizes} workers × questions, levels 0..{self.highest}. {said_epsilons(rows)}")
 
 
-def with_channel(data: Dataset, epsilon: float, seed: int) -> list[Row]:
-    """The same randomised response, inferred by the method that knows the channel (where it is installed)."""
-    method = METHODS.get("channel-em")
-    if method is None or len(data.answers.workers) * len(data.answers.questions) > 2_000_000:
+_OURS: dict[Truths, str] = {"on-scale": "RR, channel-em", "anywhere": "RR, channel-em, truths anywhere"}
+
+
+def with_channel(data: Dataset, epsilon: float, seed: int, truths: Sequence[Truths]) -> list[Row]:
+    """The same randomised response, inferred by the method that knows the channel."""
+    if len(data.answers.workers) * len(data.answers.questions) > 2_000_000:
         return []
     mechanism = RandomizedResponse(epsilon=epsilon, protect_participation=True)
     reports = mechanism.randomize(data.answers, Keystream(f"{seed}:RR:{epsilon}"))
-    value = within_scale(data.answers, np.asarray(method().fit(reports).value, dtype=np.float64))
     guarantee = mechanism.guarantee(data.answers.domain)
-    row: Row = {"mechanism": "RR, channel-em", "epsilon": epsilon, "exact_epsilon": guarantee.epsilon, "unit": "cell"}
-    return [row | {"mae": mae(value, data.truth)}]
+    shared: Row = {"epsilon": epsilon, "exact_epsilon": guarantee.epsilon, "unit": guarantee.unit}
+    values = {each: np.asarray(ChannelEM(truths=each).fit(reports).value, dtype=np.float64) for each in truths}
+    return [
+        {"mechanism": _OURS[each]} | shared | {"truths": each, "mae": mae(value, data.truth)}
+        for each, value in values.items()
+    ]
 
 
 def _sample(data: Dataset, settings: Settings, size: int = 1000) -> Dataset:

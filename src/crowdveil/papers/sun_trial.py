@@ -14,8 +14,8 @@ from crowdveil.inference import WeightedMean
 from crowdveil.mechanisms import Laplace, MatrixFactorization, Mechanism, RandomizedResponse, SparseTwoLayer
 from crowdveil.mechanisms.profiles import Sign
 from crowdveil.mechanisms.reporting import Fill
-from crowdveil.papers.reproduction import Row, mean_of, select
-from crowdveil.plot import Series
+from crowdveil.papers.reproduction import Row, labelled, mean_of, select
+from crowdveil.plot import Panel, Series
 from crowdveil.reports import Reports
 
 PAPER = "Sun, Dong, Wang, Yu, Qin: Truth inference on sparse crowdsourcing data with local differential privacy (2018)"
@@ -67,6 +67,17 @@ def measure(
         reports = mechanism.randomize(answers, Keystream(f"{seed}:{name}:{epsilon}"))
         row: Row = {"mechanism": name, "epsilon": epsilon, "exact_epsilon": guarantee.epsilon, "unit": guarantee.unit}
         rows.append(row | {"mae": mae(algorithm_1(reports), scored(answers, truth, reading))})
+    return rows
+
+
+def perturbed(
+    answers: Answers, truth: Floats, epsilons: Sequence[float], seeds: Sequence[int], reading: Reading
+) -> list[Row]:
+    """The baselines once, then every mechanism at each ε, anew for each seed."""
+    rows = baselines(answers, truth, reading)
+    for seed in seeds:
+        for epsilon in epsilons:
+            rows += labelled(measure(answers, truth, epsilon, seed, reading), trial=float(seed))
     return rows
 
 
@@ -129,8 +140,23 @@ def against_epsilon(rows: Sequence[Row], epsilons: Sequence[float], **where: str
     return series
 
 
-def drawn_baselines(rows: Sequence[Row], **where: str | float) -> dict[str, float]:
-    return {name: error(rows, name, **where) for name in ("no privacy", *CONSTANTS)}
+def epsilon_panel(
+    rows: Sequence[Row], epsilons: Sequence[float], title: str, more: Sequence[Series] = (), **where: str | float
+) -> Panel:
+    """MAE over exact ε beside the trivial baselines."""
+    series = [*against_epsilon(rows, epsilons, **where), *more]
+    lines = {name: error(rows, name, **where) for name in ("no privacy", *CONSTANTS)}
+    return Panel(title, "exact ε per cell (MF: per value)", "MAE", series, lines, log_x=True)
+
+
+def said_epsilons(rows: Sequence[Row]) -> str:
+    """For a caption: how many times the claimed ε each mechanism really has, and for what."""
+    said = []
+    for name in MECHANISMS:
+        row = select(rows, mechanism=name, reading="default")[0]
+        ratio = float(row["exact_epsilon"]) / float(row["epsilon"])
+        said.append(f"{name} {ratio:.2g} (per {row['unit']}{'' if row['unit'] == UNIT else ', ∅ not protected'})")
+    return f"Exact ε as a multiple of the claimed: {', '.join(said)}. Hollow: claimed ε."
 
 
 def readings(default: Reading) -> list[Reading]:

@@ -12,9 +12,20 @@ import numpy as np
 from crowdveil.bounds.wang import ability_error, label_error, majority_error, majority_error_floor
 from crowdveil.domain import Choices
 from crowdveil.entropy import Keystream
+from crowdveil.estimate import Estimate
 from crowdveil.inference import METHODS, Majority, OneCoin, PrivateDawidSkene
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, column, labelled, mean_of, select
+from crowdveil.papers.reproduction import (
+    Claim,
+    Reproduction,
+    Row,
+    Settings,
+    column,
+    labelled,
+    mean_of,
+    n_trials,
+    select,
+)
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.reports import Reports
 from crowdveil.simulate import ChoiceCrowd, Crowd, preset
@@ -57,7 +68,6 @@ class Theorem2(Reproduction):
         mechanism = RandomizedResponse(epsilon=epsilon)
         reports = mechanism.randomize(crowd.answers, Keystream(f"{seed}:{epsilon}"))
         estimate = PrivateDawidSkene(margin=self.margin).fit(reports)
-        assert estimate.skills is not None
         accuracies, m = crowd.skill.tolist(), len(crowd.truth)
         start = float(np.mean(np.abs(_shares(reports) - crowd.truth)))
         bound = label_error(accuracies, m, epsilon, projection=self.margin, start_error=start)
@@ -70,7 +80,7 @@ class Theorem2(Reproduction):
             "bound": bound.value,
             "applies": str(bound.applies),
             "failed": "; ".join(premise.statement for premise in bound.premises if not premise.holds),
-            "ability_error": float(np.abs(estimate.skills.skill - crowd.skill).max()),
+            "ability_error": ability_gap(estimate, crowd),
             "ability_bound": abilities.value,
             "trial": float(seed),
         }
@@ -133,9 +143,11 @@ class Theorem3(Theorem2):
         for seed in settings.seeds():
             for n_questions in sizes:
                 crowd = self.crowd(100, n_questions, seed)
-                constant = float(np.abs(crowd.skill - np.median(crowd.skill)).max())
+                plain = PrivateDawidSkene(margin=self.margin).fit(Reports.unprotected(crowd.answers))
+                shared: Row = {"n_questions": n_questions, "no_privacy": ability_gap(plain, crowd)}
+                shared["constant"] = float(np.abs(crowd.skill - np.median(crowd.skill)).max())
                 for epsilon in self.epsilons:
-                    rows.append(self._row(crowd, epsilon, seed) | {"n_questions": n_questions, "constant": constant})
+                    rows.append(self._row(crowd, epsilon, seed) | shared)
         return labelled(rows, n_workers=100)
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
@@ -148,7 +160,8 @@ class Theorem3(Theorem2):
                     Claim(
                         f"Theorem 3: no ability is off by more than 6·√(log m/(m·ε²)) (m = {m:g}, ε = {epsilon:g})",
                         f"at most {bound:.3f}",
-                        f"largest error {ours:.3f}; always saying the median {mean_of(rows, 'constant', **where):.3f}",
+                        f"largest error {ours:.3f}; always saying the median {mean_of(rows, 'constant', **where):.3f}, "
+                        f"no privacy {mean_of(rows, 'no_privacy', **where):.3f}",
                         "holds" if ours <= bound else "fails",
                     )
                 )
@@ -164,10 +177,15 @@ class Theorem3(Theorem2):
                     ("largest error of an ability", "ability_error"),
                     ("bound", "ability_bound"),
                     ("always the median", "constant"),
+                    ("no privacy", "no_privacy"),
                 )
             ]
             drawn.append(Panel(f"ε = {epsilon:g} per value", "questions", "error of ability", series, log_x=True))
-        return panels(drawn, caption="100 workers, all answer; abilities even on .3 to .9.")
+        return panels(
+            drawn,
+            caption=f"{column(rows, 'n_workers')[0]:g} workers, all answer; abilities even on .3 to .9; private "
+            f"Dawid–Skene on randomised response, exact ε per value as claimed; {_trials(rows)}.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,12 +302,23 @@ class Theorem4(Reproduction):
                 ),
                 Panel("ε = 2 per value", "workers n", "share of wrong labels", by_size, lines, log_x=True),
             ],
-            caption=f"⌈n^{self.exponent:g}⌉ experts among spammers, 500 questions, all answer.",
+            caption=f"⌈n^{self.exponent:g}⌉ experts among spammers, 500 questions, all answer; randomised response, ε "
+            f"per value; {_trials(rows)}.",
         )
 
 
-def wrong(estimate: Any, crowd: Crowd) -> float:
+def wrong(estimate: Estimate, crowd: Crowd) -> float:
     return float(np.mean(estimate.value != crowd.truth))
+
+
+def ability_gap(estimate: Estimate, crowd: Crowd) -> float:
+    """The largest error of an ability."""
+    assert estimate.skills is not None
+    return float(np.abs(estimate.skills.skill - crowd.skill).max())
+
+
+def _trials(rows: Sequence[Row]) -> str:
+    return f"{n_trials(rows)} trials"
 
 
 def constant_error(crowd: Crowd) -> float:
@@ -314,4 +343,5 @@ def _premises(rows: Sequence[Row]) -> Claim:
 
 
 def _size(rows: Sequence[Row]) -> str:
-    return f"{column(rows, 'n_workers')[0]:g} workers × {column(rows, 'n_questions')[0]:g} questions, all answer."
+    size = f"{column(rows, 'n_workers')[0]:g} workers × {column(rows, 'n_questions')[0]:g} questions, all answer"
+    return f"{size}; randomised response; {_trials(rows)}."

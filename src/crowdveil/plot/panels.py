@@ -21,13 +21,14 @@ _DASHES = ((4, 3), (1, 2), (6, 2, 1, 2), (8, 2))
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One method. `claimed` are the x (ε) that a paper states where `x` is the exact one."""
+    """One method. `claimed` are the x (ε) that a paper states where `x` is the exact one; `like` names whose colour."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     claimed: Sequence[float] | None = None
     kind: Kind = "line"
+    like: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or (self.claimed is not None and len(self.claimed) != len(self.x)):
@@ -54,7 +55,7 @@ def panels(drawn: Sequence[Panel], *, caption: str) -> Figure:
         raise InputError("a figure needs at least one panel; got none")
     columns = len(drawn) if len(drawn) < 4 else (len(drawn) + 1) // 2
     rows = -(-len(drawn) // columns)
-    names = list(dict.fromkeys(series.name for panel in drawn for series in panel.series))
+    names = list(dict.fromkeys(series.like or series.name for panel in drawn for series in panel.series))
     lines = list(dict.fromkeys(name for panel in drawn for name in panel.baselines))
     with rc_context(_RC):
         width = max(7.2, 4.3 * columns)
@@ -77,7 +78,7 @@ def _draw(axes: Axes, panel: Panel, names: list[str], lines: list[str]) -> None:
     axes.set_axisbelow(True)
     bars = [series for series in panel.series if series.kind == "bars"]
     for series in panel.series:
-        _draw_series(axes, series, names.index(series.name), bars)
+        _draw_series(axes, series, names.index(series.like or series.name), bars)
     for name, height in panel.baselines.items():
         axes.axhline(height, color=GREY, linewidth=1.3, dashes=_DASHES[lines.index(name) % len(_DASHES)], label=name)
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
@@ -108,7 +109,18 @@ def _draw_series(axes: Axes, series: Series, index: int, bars: list[Series]) -> 
         )
         return
     line = "none" if series.kind == "points" else "solid" if index < len(COLOURS) else "dashed"
-    axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=line, label=series.name)
+    inside = "white" if series.like else colour
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        marker=marker,
+        markersize=4.5,
+        markerfacecolor=inside,
+        linewidth=1.6,
+        linestyle=line,
+        label=series.name,
+    )
     if series.claimed is not None:
         claimed = np.asarray(series.claimed, dtype=float)
         axes.hlines(y, np.minimum(claimed, x), np.maximum(claimed, x), color=colour, linewidth=0.8, linestyle="dotted")
