@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "JavaScript: threshold on the wrong side",
         "device/sampler.js",
-        "Number(below <= low)",
-        "Number(below < low)",
+        "Number(threshold <= word)",
+        "Number(threshold < word)",
         VECTORS,
     ),
     Mutant(

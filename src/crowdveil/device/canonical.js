@@ -12,7 +12,7 @@ export function canonicalText(value) {
   if (Number.isSafeInteger(value)) return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
   if (typeof value !== "object") throw new Refusal("canonical.value", { got: String(value) });
-  const keys = Object.keys(value).sort(byCodePoint);
+  const keys = Object.keys(value).sort((a, b) => (order(a) < order(b) ? -1 : 1));
   return `{${keys.map((key) => `${quoted(key)}:${canonicalText(value[key])}`).join(",")}}`;
 }
 
@@ -29,12 +29,5 @@ function quoted(text) {
   return JSON.stringify(text);
 }
 
-/**
- * Python sorts by code point; JavaScript by UTF-16 unit, which puts U+10000 and above before U+E000.
- * @param {string} left @param {string} right
- */
-function byCodePoint(left, right) {
-  const a = Array.from(left, (sign) => sign.codePointAt(0) ?? 0), b = Array.from(right, (sign) => sign.codePointAt(0) ?? 0);
-  const place = a.findIndex((code, i) => code !== b[i]);
-  return place < 0 ? a.length - b.length : (a[place] ?? 0) - (b[place] ?? -1);
-}
+/** Python sorts by code point; JavaScript by UTF-16 unit, which puts U+10000 and above before U+E000. @param {string} text */
+const order = (text) => Array.from(text, (sign) => (sign.codePointAt(0) ?? 0).toString(16).padStart(6, "0")).join("");

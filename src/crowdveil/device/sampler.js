@@ -3,7 +3,7 @@
  * Byte for byte the same as `crowdveil.sampler` in Python. This is the only place where an answer becomes a report.
  */
 import { Refusal } from "./refusal.js";
-/** @import { ByteSource, Channel, Thresholds } from "./types.js" */
+/** @import { ByteSource, Channel } from "./types.js" */
 
 /** The browser gives at most this many bytes at once. */
 const MOST_AT_ONCE = 65536;
@@ -21,20 +21,16 @@ export const systemBytes = {
 
 /**
  * One report code for each answer code (∅ = −1), consuming one little-endian word of `channel.bits` bits each.
- * @param {Channel} channel
- * @param {number[]} answers
- * @param {ByteSource} [source]
+ * @param {Channel} channel @param {number[]} answers @param {ByteSource} [source]
  */
 export function draw(channel, answers, source = systemBytes) {
   const inputs = answers.map((answer) => inputCode(channel, answer));
-  const size = channel.bits / 8;
-  const bytes = source.take(size * inputs.length);
+  const size = channel.bits / 8, bytes = source.take(size * inputs.length);
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const thresholdsOf = thresholds(channel);
   return inputs.map((input, i) => {
-    const low = words.getUint32(i * size, true);
-    const high = size === 8 ? words.getUint32(i * size + 4, true) : 0;
-    const passed = countPassed(thresholdsOf(input), high, low);
+    const word = size === 8 ? words.getBigUint64(i * size, true) : BigInt(words.getUint32(i * size, true));
+    const passed = countPassed(thresholdsOf(input), word);
     // Randomised response counts on from the answer, past the end to the beginning; a table counts from 0.
     return channel.rotation ? (input + passed) % channel.inputs.length : passed;
   });
@@ -51,43 +47,26 @@ function inputCode(channel, answer) {
 /**
  * Randomised response has one row of thresholds for all inputs: keep, keep + lie, keep + 2·lie, …
  * A table has, for each input, the prefix sums of its row.
- * @param {Channel} channel
- * @returns {(input: number) => Thresholds}
+ * @param {Channel} channel @returns {(input: number) => bigint[]}
  */
-function thresholds(channel) {
-  const { rotation, weights, inputs } = channel;
-  const rows = /** @type {Map<number, Thresholds>} */ (new Map());
+function thresholds({ rotation, weights, inputs }) {
+  const known = /** @type {Map<number, bigint[]>} */ (new Map());
   return (input) => {
     const place = rotation ? 0 : input;
     const row = rotation ? [rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)] : weights[input] ?? [];
-    const sums = rows.get(place) ?? prefixSums(row);
-    rows.set(place, sums);
+    const sums = known.get(place) ?? prefixSums(row);
+    known.set(place, sums);
     return sums;
   };
 }
 
 /** All prefix sums but the last, which is 2^bits and never passed. @param {bigint[]} row */
 function prefixSums(row) {
-  const n = Math.max(row.length - 1, 0);
-  const high = new Float64Array(n), low = new Float64Array(n);
   let sum = 0n;
-  for (let i = 0; i < n; i++) {
-    sum += row[i] ?? 0n;
-    high[i] = Number(sum >> 32n);
-    low[i] = Number(sum & 0xffffffffn);
-  }
-  return { high, low };
+  return row.slice(0, -1).map((weight) => (sum += weight));
 }
 
-/**
- * How many thresholds are ≤ u. Every one is looked at, whatever u is, so that the time tells nothing.
- * @param {Thresholds} row @param {number} high @param {number} low
- */
-function countPassed(row, high, low) {
-  let passed = 0;
-  for (let i = 0; i < row.high.length; i++) {
-    const above = row.high[i] ?? 0, below = row.low[i] ?? 0;
-    passed += Number(above < high) | (Number(above === high) & Number(below <= low));
-  }
-  return passed;
+/** How many thresholds are ≤ the word. Every one is looked at, whatever it is, so that the time tells nothing. @param {bigint[]} row @param {bigint} word */
+function countPassed(row, word) {
+  return row.reduce((passed, threshold) => passed + Number(threshold <= word), 0);
 }

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "86cb26618bf0aba81348e3db935acde2c7c959da207233df141c191993743212";
+const RELEASE = "b781822ce71b798904e737def2c8a3caf8d97b82a5f2aba8668182e00b2edff2";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

@@ -27,8 +27,6 @@ export type Channel = {
 
 export type Shape = { inputs: number; outputs: number; bits: number };
 export type ByteSource = { take: (nBytes: number) => Uint8Array };
-/** Upper and lower 32 bits; 2^64 has high = 2^32. */
-export type Thresholds = { high: Float64Array; low: Float64Array };
 
 // the ledger
 /** In nano-units. */
