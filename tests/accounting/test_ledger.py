@@ -169,6 +169,18 @@ def test_a_reused_key_does_not_carry_over_less_than_is_known(storage: Storage) -
     assert ledger.carry_over("ada", epsilon=1, rho=0.1, key="mirror").number == 1
 
 
+@pytest.mark.parametrize("amount", [-5.0, -1e-9, math.nan])
+def test_no_release_pays_privacy_back(amount: float) -> None:
+    for law in (PureLaw, JointLaw, GaussianLaw):
+        with pytest.raises(InputError, match="of a release must be 0 or more"):
+            law(amount)
+    spelled = Spend(PureLaw(1.0), "health").to_json() | {"epsilon": repr(amount)}
+    with pytest.raises(InputError, match="of a release must be 0 or more"):
+        Spend.from_json(spelled)
+    with pytest.raises(InputError, match="never falls"):
+        Charge(-1, 0)
+
+
 @pytest.mark.parametrize("at_stake", [0, -5])
 def test_no_release_is_free_because_nothing_is_said_to_be_at_stake(storage: Storage, at_stake: int) -> None:
     ledger = Ledger(Budget(4, 0), storage)

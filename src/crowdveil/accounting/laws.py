@@ -95,6 +95,9 @@ class PureLaw(Law):
     unit: Unit = "value"
     protects_participation: bool = False
 
+    def __post_init__(self) -> None:
+        _check_loss("ε", self.epsilon)
+
     @property
     def rho(self) -> float:  # type: ignore[override]
         # ρ of binary randomised response is its KL divergence, ε·(e^ε − 1)/(e^ε + 1).
@@ -139,6 +142,9 @@ class GaussianLaw(Law):
     unit: Unit = "value"
     protects_participation: bool = False
 
+    def __post_init__(self) -> None:
+        _check_loss("μ", self.mu)
+
     @property
     def epsilon(self) -> float:  # type: ignore[override]
         return math.inf if self.mu > 0 else 0.0
@@ -176,6 +182,13 @@ class TwoLayerLaw(Law):
     unit: Unit = "value"
     protects_participation: bool = False
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high <= 1 or self.n_options < 2:
+            raise InputError(
+                f"a two-layer spend needs 0 ≤ low ≤ high ≤ 1 and two options or more; got {self.low}, {self.high} and "
+                f"{self.n_options}"
+            )
+
     @property
     def epsilon(self) -> float:  # type: ignore[override]
         return value_epsilon(1, self.n_options, self.low, self.high)
@@ -207,6 +220,12 @@ class Unprotected(PureLaw):
 
     def to_json(self) -> dict[str, Any]:
         return {}
+
+
+def _check_loss(what: str, amount: float) -> None:
+    """A release costs something or nothing: below 0 it would pay others' privacy back."""
+    if not amount >= 0:
+        raise InputError(f"the {what} of a release must be 0 or more; got {amount}")
 
 
 def law_of_channel(channel: Channel) -> Law:

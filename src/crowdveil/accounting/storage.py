@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from crowdveil.accounting.nano import add
+from crowdveil.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,10 @@ class Charge:
 
     epsilon: int
     rho: int
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0 or self.rho < 0:
+            raise InputError(f"a ledger never falls: a charge must be 0 or more; got {self.epsilon} and {self.rho}")
 
     def __add__(self, other: Charge) -> Charge:
         return Charge(add(self.epsilon, other.epsilon), add(self.rho, other.rho))
