@@ -27,9 +27,11 @@ def channels(setting: Setting) -> list:
     return [mechanism("randomized-response", epsilon=each, **hidden).channel(setting.domain) for each in LEVELS]
 
 
-def mixed_study(setting: Setting, rng: np.random.Generator, *, population: bool) -> tuple[np.ndarray, Reports]:
+def mixed_study(
+    setting: Setting, rng: np.random.Generator, *, population: bool
+) -> tuple[np.ndarray, Reports, np.ndarray]:
     """One study in which every third worker is at each level."""
-    truth, answers = answers_of(setting, rng, population=population)
+    truth, answers, skill = answers_of(setting, rng, population=population)
     level = rng.permutation(setting.n_workers) % len(LEVELS)
     hidden = {"protect_participation": setting.protect_participation}
     made = [mechanism("randomized-response", epsilon=each, **hidden) for each in LEVELS]
@@ -38,7 +40,7 @@ def mixed_study(setting: Setting, rng: np.random.Generator, *, population: bool)
     columns = (np.concatenate([getattr(table, name) for table in kept]) for name in ("worker", "question", "report"))
     place = np.repeat(np.arange(len(kept)), [len(table) for table in kept])
     used = tuple(table.channels[0] for table in tables)
-    return truth, Reports(*columns, place, answers.workers, answers.questions, used, setting.domain)
+    return truth, Reports(*columns, place, answers.workers, answers.questions, used, setting.domain), skill
 
 
 @pytest.mark.parametrize("domain", [YES, THREE, STARS])
@@ -57,7 +59,7 @@ def test_a_mixed_study_has_the_error_that_was_foretold(domain: Choices | Scale, 
 def test_opinions_of_a_mixed_crowd_have_the_error_that_was_foretold(domain: Choices | Scale, protect: bool) -> None:
     rng, setting = np.random.default_rng(4), study(domain, 1500, protect=protect)
     drawn = [mixed_study(setting, rng, population=True) for _ in range(8)]
-    squares = np.concatenate([errors_of(setting, *each, population=True) ** 2 for each in drawn])
+    squares = np.concatenate([errors_of(setting, *each, population=True) for each in drawn])
     foretold = mix(setting, [Part(channel, 500) for channel in channels(setting)], population=True)
     assert foretold.error == pytest.approx(math.sqrt(squares.mean()), rel=0.15)
 

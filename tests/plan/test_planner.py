@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from cli.run import crowdveil, crowdveil_json
+from plan.simulated import Case, simulated_error
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import mechanism
@@ -89,16 +90,27 @@ def test_a_mechanism_that_blurs_participation_is_not_recommended() -> None:
         plan(study, mechanism="optimal-scale")
 
 
-def test_the_workers_needed_reach_the_target() -> None:
-    study = setting(epsilon=1.0, n_workers=20, share=0.5)
-    found = plan(study, target_error=0.05)
+@pytest.mark.parametrize(
+    ("domain", "target", "population", "protect"),
+    [(YES, 0.08, False, False), (Scale(1, 5), 0.35, False, True), (Choices(tuple("abc")), 0.05, True, False)],
+)
+def test_what_a_target_takes_is_enough_and_hardly_more(
+    domain: Choices | Scale, target: float, population: bool, protect: bool
+) -> None:
+    study = setting(domain, epsilon=1.5, n_workers=15, share=0.6, n_questions=30, protect_participation=protect)
+    found = plan(study, target_error=target, population=population, mechanism="randomized-response")
     assert not found.feasible
     assert found.workers_needed is not None
-    assert found.epsilon_needed is not None
-    channel = mechanism(found.mechanism, epsilon=1.0).channel(YES)
-    assert predict(study.with_workers(found.workers_needed), channel).error == pytest.approx(0.05, rel=0.15)
-    other = mechanism(found.mechanism, epsilon=found.epsilon_needed).channel(YES)
-    assert predict(study.with_epsilon(found.epsilon_needed), other).error == pytest.approx(0.05, rel=0.2)
+    rng = np.random.default_rng(8)
+
+    def error(changed: Setting) -> float:
+        return simulated_error(Case(changed, population, None), found.mechanism, rng, precision=0.02)[0]
+
+    assert error(study.with_workers(found.workers_needed)) <= 1.08 * target
+    assert error(study.with_workers(math.ceil(0.75 * found.workers_needed))) > target
+    if found.epsilon_needed is not None:
+        assert error(study.with_epsilon(found.epsilon_needed)) <= 1.08 * target
+        assert error(study.with_epsilon(0.75 * found.epsilon_needed)) > target
 
 
 @pytest.mark.parametrize("domain", [DIGITS, Choices(tuple("abc"))])
@@ -143,6 +155,7 @@ def test_people_read_the_same() -> None:
     assert done.returncode == 0
     assert done.stdout.startswith("feasible\n")
     assert "whole study, per worker" in done.stdout
+    assert "times with channel-bp: ±" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -156,6 +169,7 @@ def test_people_read_the_same() -> None:
         (["--epsilon", "1", "--workers", "5", "--mechanism", "magic"], "mechanism must be one of"),
         (["--epsilon", "1", "--workers", "5", "--mechanism", "none"], "protects nothing"),
         (["--epsilon", "1", "--workers", "5", "--mechanism", "two-layer"], "never deployed"),
+        (["--epsilon", "1", "--workers", "5", "--effort", "-1"], "effort must be from 0"),
     ],
 )
 def test_impossible_numbers_are_refused_in_one_sentence(flags: list[str], sentence: str) -> None:

@@ -1,52 +1,42 @@
-"""The planner's promise: on settings drawn at random its error is within 20 % of the simulated one."""
+"""The planner's promise: on settings drawn at random its error is within 20 % of the simulated one.
+
+CROWDVEIL_SEED=7 draws other settings, CROWDVEIL_SEED=new a seed of its own; CROWDVEIL_REPORTS allows larger studies.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from functools import partial
+import secrets
 
 import numpy as np
-import pytest
-from plan.simulated import draw_setting, method_of, simulated_error
+from plan.simulated import draw_case, simulated_error
 
-from crowdveil import Scale
-from crowdveil.plan import Prediction, Setting, predict
-from crowdveil.plan.recommend import Recommendation, recommend
+from crowdveil.plan import Plan, plan
 
-# Nobody chose this seed: it is a hash of what is tested. Set CROWDVEIL_SEED to draw other settings.
-SEED = int(os.environ.get("CROWDVEIL_SEED", int(hashlib.sha256(b"crowdveil plan").hexdigest()[:8], 16)))
+# Nobody chose this seed: it is a hash of what is tested.
+CHOSEN_BY_NOBODY = int(hashlib.sha256(b"crowdveil plan").hexdigest()[:8], 16)
+ASKED = os.environ.get("CROWDVEIL_SEED", str(CHOSEN_BY_NOBODY))
+SEED = secrets.randbits(32) if ASKED == "new" else int(ASKED)
+MOST_REPORTS = int(os.environ.get("CROWDVEIL_REPORTS", 5_000))
 N_SETTINGS = 20
+# Errors below this part of a guess's are told apart by nobody: one wrong among a thousand questions of two options.
+RESOLUTION = 0.002
 
 
-@pytest.mark.slow
 def test_predictions_are_within_a_fifth_of_simulations() -> None:
     print(f"seed {SEED}")
     settings, misses = np.random.default_rng(SEED), []
     for number in range(N_SETTINGS):
-        setting, chosen, predicted = _resolvable(settings)
-        simulated, noise = simulated_error(setting, chosen.mechanism, np.random.default_rng([SEED, number]))
-        told = _told(setting, chosen)
-        print(f"predicted {predicted.error:.4f} simulated {simulated:.4f} ± {noise:.4f}: {told}")
-        if abs(predicted.error - simulated) > 0.2 * simulated + 2 * noise:
-            misses.append((predicted.error, simulated, told))
+        case = draw_case(settings, most_reports=MOST_REPORTS)
+        found = plan(case.setting, population=case.population, mechanism=case.mechanism)
+        simulated, noise = simulated_error(case, found.mechanism, np.random.default_rng([SEED, number]))
+        told = f"planned {found.expected_error:.5f} simulated {simulated:.5f} ± {noise:.5f}: {case}; {found.mechanism}"
+        print(told)
+        if not _agree(found, simulated):
+            misses.append(told)
     assert misses == []
 
 
-def _resolvable(rng: np.random.Generator) -> tuple[Setting, Recommendation, Prediction]:
-    """The next setting whose error is large enough for a simulation of some thousand questions to resolve."""
-    while True:
-        setting = draw_setting(rng)
-        chosen = recommend(setting, partial(predict, effort=0.2))
-        predicted = predict(setting, chosen.channel)
-        if predicted.error >= 0.02 * setting.prior_error:
-            return setting, chosen, predicted
-
-
-def _told(setting: Setting, chosen: Recommendation) -> str:
-    kind = "scale" if isinstance(setting.domain, Scale) else "choices"
-    hidden = ", participation protected" if setting.protect_participation else ""
-    return (
-        f"{kind} of {setting.domain.size}, ε {setting.epsilon}, {setting.n_workers} {setting.crowd.name} workers, "
-        f"share {setting.share}, {setting.n_questions} questions{hidden}; {chosen.mechanism}, {method_of(setting)}"
-    )
+def _agree(found: Plan, simulated: float) -> bool:
+    return abs(found.expected_error - simulated) <= 0.2 * max(simulated, RESOLUTION * found.prior_error)

@@ -10,6 +10,7 @@ from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, neede
 from crowdveil.guarantee import round_up
 from crowdveil.plan import Crowd, Plan, Setting
 from crowdveil.plan import plan as make_plan
+from crowdveil.plan.rehearsal import RESOLUTION
 
 
 def command(
@@ -34,6 +35,9 @@ def command(
     max_answers: Annotated[
         int | None, typer.Option("--max-answers", help="A public bound on answers that the device enforces.")
     ] = None,
+    effort: Annotated[
+        float, typer.Option("--effort", help="How much to rehearse: 1 takes some seconds, 0 only calculates.")
+    ] = 1.0,
     json: Json = False,
 ) -> None:
     """The error to expect, the workers or the ε that a target needs, or that it cannot be done, with the floor.
@@ -52,7 +56,12 @@ def command(
     )
     with working("planning"):
         found = make_plan(
-            setting, target_error=target_error, population=population, mechanism=mechanism, max_answers=max_answers
+            setting,
+            target_error=target_error,
+            population=population,
+            mechanism=mechanism,
+            max_answers=max_answers,
+            effort=effort,
         )
     show(found.to_json(), as_json=json, human=lambda: _print(found, target_error))
 
@@ -60,7 +69,8 @@ def command(
 def _print(found: Plan, target: float | None) -> None:
     low, high = found.interval
     typer.echo("feasible" if found.feasible else "not feasible")
-    typer.echo(f"expected {found.measure}: {found.expected_error:.3g} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    typer.echo(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    typer.echo(_rehearsed(found))
     typer.echo(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
     wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
     workers = "more than ten million" if found.workers_needed is None else str(found.workers_needed)
@@ -69,4 +79,18 @@ def _print(found: Plan, target: float | None) -> None:
     typer.echo(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
     typer.echo(
         f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
+    )
+
+
+def _spelled(found: Plan) -> str:
+    """No digits that the planner cannot vouch for."""
+    least = RESOLUTION * found.prior_error
+    return f"below {least:.2g}" if found.expected_error < least else f"{found.expected_error:.3g}"
+
+
+def _rehearsed(found: Plan) -> str:
+    if found.studies_rehearsed == 0:
+        return "calculated, not rehearsed: real studies of this kind came within about a quarter of such a number"
+    return (
+        f"rehearsed {found.studies_rehearsed} times with {found.method}: ± {found.standard_error:.2g} (standard error)"
     )

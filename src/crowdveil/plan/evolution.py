@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
+from crowdveil.plan.drawn import by_inversion
 from crowdveil.plan.setting import Part, Setting
 
 Floats = NDArray[np.float64]
@@ -107,13 +108,13 @@ def _evidence(
     present = zip(setting.crowd.real, setting.crowd.counts(group.part.n_workers), strict=True)
     for place, (each, n_workers) in enumerate(present):
         cells = (known.given_class[place][:, None] * group.tensor[each][:, None, :]).reshape(n_truths, -1)
-        n_reports = _report_counts(setting, group.part.channel, int(n_workers), len(truth), rng)
+        n_reports = report_counts(setting, group.part.channel, int(n_workers), len(truth), rng)
         counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
     evidence: Floats = counts @ np.log(np.maximum(mixed.reshape(n_truths, -1), TINY)).T
     return evidence
 
 
-def _report_counts(
+def report_counts(
     setting: Setting, channel: Channel, n_workers: int, n_questions: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """How many of so many workers report on each question."""
@@ -144,19 +145,11 @@ def _learn(
         question = rng.integers(0, len(truth), (n_pool, n_side))
         edges = np.cumsum(group.tensor[each], axis=1)[:, :-1]
         uniform = rng.random((n_pool, n_side))
-        report = _draw(edges, truth[question], uniform)
+        report = by_inversion(edges, truth[question], uniform)
         log_posterior = np.log(setting.crowd.believed) + score[question, report].sum(axis=1)
         log_posterior -= log_posterior.max(axis=1, keepdims=True)
         posterior[place] = np.exp(log_posterior) / np.exp(log_posterior).sum(axis=1, keepdims=True)
     return _binned(posterior, setting.crowd.rank, n_bins=int(np.clip(_CELLS // 1000 // n_outputs, 2, _MOST_BINS)))
-
-
-def _draw(edges: Floats, truth: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
-    """Outputs by inversion; row t of the edges is moved to [t, t + 1), so that one search serves all rows."""
-    n_truths, n_edges = edges.shape
-    line = (np.minimum(edges, 1 - 1e-12) + np.arange(n_truths)[:, None]).ravel()
-    place: NDArray[np.int64] = np.searchsorted(line, truth + uniform, side="right") - truth * n_edges
-    return place
 
 
 def _binned(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:

@@ -10,22 +10,27 @@ from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.exact import json_number
 from crowdveil.plan.charge import Charge, study_charge
-from crowdveil.plan.evolution import Prediction, predict
+from crowdveil.plan.evolution import predict
+from crowdveil.plan.expected import expected, interval, method_of
 from crowdveil.plan.floor import Limit, limit
+from crowdveil.plan.needs import Needs
 from crowdveil.plan.population import predict_population, prior_spread
-from crowdveil.plan.recommend import Predictor, Recommendation, channel_of, recommend
-from crowdveil.plan.search import LARGEST_EPSILON, MOST_WORKERS, SMALLEST_EPSILON, least
-from crowdveil.plan.setting import Setting
+from crowdveil.plan.recommend import Predictor, Recommendation, recommend
+from crowdveil.plan.setting import Part, Setting
 
 # Below this share of the error of a guess the reports have told something.
 _LEARNT = 0.9
 _MOST_LEVELS = 201
+_MOST_EFFORT = 1000
+# Each rehearsal on the way to a target may take this part of the effort.
+_PART = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
 
+    `standard_error` is how sure the planner is of `expected_error`, after `studies_rehearsed` (0: calculated only).
     `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
     guess does.
     """
@@ -33,6 +38,8 @@ class Plan:
     measure: str
     feasible: bool
     expected_error: float
+    standard_error: float
+    studies_rehearsed: int
     interval: tuple[float, float]
     prior_error: float
     floor: float
@@ -50,6 +57,8 @@ class Plan:
             "measure": self.measure,
             "feasible": self.feasible,
             "expected_error": self.expected_error,
+            "standard_error": self.standard_error,
+            "studies_rehearsed": self.studies_rehearsed,
             "interval": list(self.interval),
             "prior_error": self.prior_error,
             "floor": json_number(self.floor),
@@ -71,33 +80,42 @@ def plan(
     population: bool = False,
     mechanism: str | None = None,
     max_answers: int | None = None,
+    effort: float = 1.0,
 ) -> Plan:
-    """Plan the study; without a target, what it would take to halve the error of a guess is told as well."""
-    _check(setting, target_error)
+    """Plan the study; without a target, what it would take to halve the error of a guess is told as well.
+
+    The study is calculated first and then rehearsed with the recommended method. `effort` is how much of that: 1 takes
+    a few seconds, 0 leaves it at the calculation.
+    """
+    _check(setting, target_error, effort)
     quick: Predictor = predict_population if population else partial(predict, effort=0.2)
     careful: Predictor = predict_population if population else predict
     chosen = recommend(setting, quick, only=mechanism)
-    found = careful(setting, chosen.channel)
+    parts = [Part(chosen.channel, setting.n_workers)]
+    found = expected(setting, parts, careful(setting, chosen.channel), population=population, effort=effort)
     prior = prior_spread(setting.domain) if population else setting.prior_error
     floor = limit(setting, population=population)
     target = prior / 2 if target_error is None else target_error
     learnt = found.error < _LEARNT * prior and floor.value < floor.beside
     feasible = learnt if target_error is None else learnt and found.error <= target
     measure = _measure(setting, population)
+    needs = Needs(setting, chosen.mechanism, quick, target, population, 0.0 if target_error is None else _PART * effort)
     return Plan(
         measure,
         feasible,
         found.error,
-        _interval(found, setting.n_questions),
+        found.standard_error,
+        found.n_studies,
+        interval(setting, found, population=population),
         prior,
         floor.value,
         floor.meaning,
         target,
-        _workers_needed(setting, chosen, quick, target),
-        _epsilon_needed(setting, chosen, quick, target),
+        needs.workers(),
+        needs.epsilon(),
         chosen.mechanism,
-        _method(setting, population),
-        _why(setting, chosen, found, floor, prior, measure, feasible, target_error),
+        method_of(setting, population=population),
+        _why(setting, chosen, found.error, floor, prior, measure, feasible, target_error),
         study_charge(
             chosen.channel.epsilon,
             setting.n_questions,
@@ -108,7 +126,9 @@ def plan(
     )
 
 
-def _check(setting: Setting, target_error: float | None) -> None:
+def _check(setting: Setting, target_error: float | None, effort: float) -> None:
+    if not 0 <= effort <= _MOST_EFFORT:
+        raise InputError(f"effort must be from 0 to {_MOST_EFFORT}; got {effort:g}", fix="1 takes a few seconds")
     if setting.domain.size > _MOST_LEVELS:
         raise InputError(
             f"the planner handles up to {_MOST_LEVELS} options or levels; got {setting.domain.size}",
@@ -126,38 +146,10 @@ def _measure(setting: Setting, population: bool) -> str:
     return "mean absolute error" if isinstance(setting.domain, Scale) else "error rate"
 
 
-def _method(setting: Setting, population: bool) -> str:
-    if population:
-        return "population-mean" if isinstance(setting.domain, Scale) else "frequency"
-    return "channel-em" if isinstance(setting.domain, Scale) else "channel-bp"
-
-
-def _interval(found: Prediction, n_questions: int) -> tuple[float, float]:
-    half = 1.96 * math.sqrt(found.spread**2 / n_questions + found.standard_error**2)
-    return max(found.error - half, 0.0), found.error + half
-
-
-def _workers_needed(setting: Setting, chosen: Recommendation, predictor: Predictor, target: float) -> int | None:
-    def error_at(n_workers: float) -> float:
-        return predictor(setting.with_workers(math.ceil(n_workers)), chosen.channel).error
-
-    needed = least(error_at, target, 1, MOST_WORKERS)
-    return None if needed is None else math.ceil(needed)
-
-
-def _epsilon_needed(setting: Setting, chosen: Recommendation, predictor: Predictor, target: float) -> float | None:
-    def error_at(epsilon: float) -> float:
-        other = setting.with_epsilon(epsilon)
-        return predictor(other, channel_of(chosen.mechanism, other)).error
-
-    needed = least(error_at, target, SMALLEST_EPSILON, LARGEST_EPSILON, steps=6)
-    return None if needed is None else round(needed, 3)
-
-
 def _why(
     setting: Setting,
     chosen: Recommendation,
-    found: Prediction,
+    error: float,
     floor: Limit,
     prior: float,
     measure: str,
@@ -169,7 +161,7 @@ def _why(
         sentences.append(
             f"impossible: {floor.meaning} is {floor.value:.3g}, and a guess without any report has {floor.beside:.3g}"
         )
-    elif not feasible and found.error >= _LEARNT * prior:
+    elif not feasible and error >= _LEARNT * prior:
         sentences.append(f"impossible: the expected {measure} is hardly below that of a guess ({prior:.3g})")
     elif not feasible:
         sentences.append(f"the expected {measure} misses the target of {target:.3g}")

@@ -1,0 +1,90 @@
+"""Rehearsals: the mean of what a count of mistakes would be, in a fraction of the studies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from plan.simulated import answers_of, errors_of
+
+from crowdveil import Choices, Scale, entropy_from
+from crowdveil.inference import method
+from crowdveil.mechanisms import mechanism
+from crowdveil.plan import Crowd, Part, Setting, plan
+from crowdveil.plan.expected import method_of
+from crowdveil.plan.rehearsal import rehearse
+
+YES, STARS = Choices(("no", "yes")), Scale(1, 5)
+
+
+def study(
+    domain: Choices | Scale = YES, n_workers: int = 20, n_questions: int = 10, skill: str = "spammers"
+) -> Setting:
+    return Setting(domain, 1.5, n_workers, 0.7, Crowd.named(skill, domain), n_questions=n_questions)
+
+
+def part(setting: Setting) -> Part:
+    return Part(mechanism("randomized-response", epsilon=setting.epsilon).channel(setting.domain), setting.n_workers)
+
+
+def counted(setting: Setting, n_studies: int) -> np.ndarray:
+    """The error of each of some studies, mistakes counted one by one."""
+    rng, made = np.random.default_rng(5), mechanism("randomized-response", epsilon=setting.epsilon)
+    errors = []
+    for _ in range(n_studies):
+        truth, answers, skill = answers_of(setting, rng)
+        reports = made.randomize(answers, entropy_from(int(rng.integers(2**62))))
+        if isinstance(setting.domain, Scale):
+            errors.append(errors_of(setting, truth, reports, skill).mean())
+        else:
+            errors.append((np.maximum(method("channel-bp").fit(reports).value, 0) != truth).mean())
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("domain", [YES, STARS])
+def test_a_rehearsal_means_what_counting_mistakes_means(domain: Choices | Scale) -> None:
+    setting = study(domain)
+    played = rehearse(setting, [part(setting)], method_of(setting, population=False))
+    assert played is not None
+    errors = counted(setting, 120)
+    noise = math.hypot(errors.std() / math.sqrt(len(errors)), played.standard_error)
+    assert played.error == pytest.approx(errors.mean(), abs=5 * noise)
+    assert played.between_studies == pytest.approx(errors.std(), rel=0.3)
+
+
+def test_where_workers_are_alike_a_few_studies_tell_what_a_hundred_counts_would() -> None:
+    setting = study(skill="good")
+    played = rehearse(setting, [part(setting)], "channel-bp")
+    assert played is not None
+    assert played.n_studies * 10 < (played.between_studies / played.standard_error) ** 2
+
+
+@pytest.mark.parametrize(("domain", "n_questions"), [(YES, 5), (YES, 30), (STARS, 20)])
+def test_the_interval_holds_single_studies(domain: Choices | Scale, n_questions: int) -> None:
+    setting = study(domain, n_questions=n_questions)
+    low, high = plan(setting, mechanism="randomized-response", effort=0.3).interval
+    errors = counted(setting, 80)
+    held = float(((errors >= low - 1e-12) & (errors <= high + 1e-12)).mean())
+    assert held >= 0.95 - 5 * math.sqrt(0.95 * 0.05 / len(errors))
+    assert (errors.mean() - low) / errors.std() < 4
+    assert (high - errors.mean()) / errors.std() < 4
+
+
+def test_the_same_plan_is_made_again() -> None:
+    setting = study()
+    assert plan(setting, effort=0.1) == plan(setting, effort=0.1)
+
+
+def test_a_study_too_large_to_draw_is_only_calculated() -> None:
+    large = study(n_workers=100_000, n_questions=100)
+    assert rehearse(large, [part(large)], "channel-bp") is None
+    assert plan(large, mechanism="randomized-response", effort=0.1).studies_rehearsed == 0
+    assert plan(study(), effort=0).studies_rehearsed == 0
+
+
+def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
+    setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
+    found = plan(setting, mechanism="randomized-response")
+    assert 0 <= found.expected_error < 1e-6
+    assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))
