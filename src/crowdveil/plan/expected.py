@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
 from crowdveil.plan.evolution import Prediction
-from crowdveil.plan.rehearsal import rehearse
+from crowdveil.plan.rehearsal import PRECISION, rehearse
 from crowdveil.plan.setting import Part, Setting
 
 # How far the calculation is off, as a part of itself: what remains of it where a rehearsal is too short to tell.
@@ -37,11 +37,19 @@ def method_of(setting: Setting, *, population: bool) -> str:
 
 
 def expected(
-    setting: Setting, parts: Sequence[Part], calculated: Prediction, *, population: bool, effort: float
+    setting: Setting,
+    parts: Sequence[Part],
+    calculated: Prediction,
+    *,
+    population: bool,
+    effort: float,
+    precision: float = PRECISION,
 ) -> Expectation:
     """Both together, weighed by how sure each is; the calculation alone where the study is too large to rehearse."""
     method = method_of(setting, population=population)
-    played = rehearse(setting, parts, method, population=population, effort=effort) if effort > 0 else None
+    played = None
+    if effort > 0:
+        played = rehearse(setting, parts, method, population=population, effort=effort, precision=precision)
     doubt = math.hypot(_TRUST * calculated.error, calculated.standard_error)
     if played is None:
         between = calculated.spread / math.sqrt(setting.n_questions)

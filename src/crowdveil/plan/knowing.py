@@ -15,7 +15,7 @@ from crowdveil.plan.evolution import TINY, report_counts
 from crowdveil.plan.setting import Part, Setting
 
 Floats = NDArray[np.float64]
-_CELLS, _MOST_QUESTIONS = 6_000_000, 60_000
+_CELLS, _MOST_QUESTIONS = 2_000_000, 40_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

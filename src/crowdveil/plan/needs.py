@@ -16,6 +16,7 @@ from crowdveil.plan.setting import Part, Setting
 _REACHED = (0.9, 1.0)
 _AIM = 0.96
 _CORRECTIONS = 2
+_PRECISION = 0.035
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,4 +81,6 @@ class Needs:
         channel = channel_of(self.mechanism, setting)
         found = self.calculate(setting, channel)
         parts = [Part(channel, setting.n_workers)]
-        return expected(setting, parts, found, population=self.population, effort=self.effort).error
+        return expected(
+            setting, parts, found, population=self.population, effort=self.effort, precision=_PRECISION
+        ).error

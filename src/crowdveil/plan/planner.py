@@ -92,14 +92,17 @@ def plan(
     careful: Predictor = predict_population if population else predict
     chosen = recommend(setting, quick, only=mechanism)
     parts = [Part(chosen.channel, setting.n_workers)]
-    found = expected(setting, parts, careful(setting, chosen.channel), population=population, effort=effort)
     prior = prior_spread(setting.domain) if population else setting.prior_error
     floor = limit(setting, population=population)
+    # What the floor rules out needs no long rehearsal.
+    played = effort if floor.value < floor.beside else _PART * effort
+    found = expected(setting, parts, careful(setting, chosen.channel), population=population, effort=played)
     target = prior / 2 if target_error is None else target_error
     learnt = found.error < _LEARNT * prior and floor.value < floor.beside
     feasible = learnt if target_error is None else learnt and found.error <= target
     measure = _measure(setting, population)
-    needs = Needs(setting, chosen.mechanism, quick, target, population, 0.0 if target_error is None else _PART * effort)
+    rough: Predictor = predict_population if population else partial(predict, effort=0.1)
+    needs = Needs(setting, chosen.mechanism, rough, target, population, 0.0 if target_error is None else _PART * effort)
     return Plan(
         measure,
         feasible,

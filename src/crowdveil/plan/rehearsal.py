@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 PRECISION = 0.025
 RESOLUTION = 0.002
 """Errors below this part of a guess's are not told apart: one wrong among a thousand questions of two options."""
-_WORK = 5_000_000.0
+_WORK = 4_000_000.0
 _OVERHEAD = 4_000.0
-_FEWEST, _MOST = 6, 1000
+_FEWEST, _MOST = 8, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,14 @@ class Rehearsal:
 
 
 def rehearse(
-    setting: Setting, parts: Sequence[Part], name: str, *, population: bool = False, effort: float = 1.0, seed: int = 1
+    setting: Setting,
+    parts: Sequence[Part],
+    name: str,
+    *,
+    population: bool = False,
+    effort: float = 1.0,
+    precision: float = PRECISION,
+    seed: int = 1,
 ) -> Rehearsal | None:
     """Draw studies until the relative standard error is small or the effort spent; None where one is too large."""
     rng = np.random.default_rng(seed)
@@ -57,7 +64,7 @@ def rehearse(
         measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
         if len(measured) >= _FEWEST and len(measured) % _FEWEST == 0:
             found = _summed(measured, knowing, doubt, population)
-            if found.standard_error < PRECISION * max(found.error, RESOLUTION * guess):
+            if found.standard_error < precision * max(found.error, RESOLUTION * guess):
                 return found
     return _summed(measured, knowing, doubt, population)
 
