@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from crowdveil.inference.lanes import add_row
+from crowdveil.inference.lanes import add_row, fetch_row
+from crowdveil.inference.layout import AHEAD
 from crowdveil.inference.share_kernels import column_sums as column_sums
 from crowdveil.inference.share_kernels import log_shares as log_shares
 from crowdveil.inference.share_kernels import softmax as softmax
@@ -24,6 +25,8 @@ from crowdveil.inference.share_kernels import unrolled
 
 Array = NDArray[Any]
 _MIXED, _APART = 4096, 64
+_MANY = 8
+"""With more tiles to pass by than this, the next rows have left the cache since they were read: they are asked for."""
 
 
 @njit(nogil=True, cache=True)
@@ -114,6 +117,7 @@ def _logs(n_options: int) -> Callable[..., None]:
         table: Array,
         total: Array,
     ) -> None:
+        far = across > _MANY
         total[first << question_bits : last << question_bits] = 0
         for strip in range(across):
             cells = strip << cell_bits
@@ -122,6 +126,8 @@ def _logs(n_options: int) -> Callable[..., None]:
                 low, high = starts[part * across + strip], starts[part * across + strip + 1]
                 for index in range(low, high):
                     if n_options > 0:
+                        if far:
+                            fetch_row(table, cells + row[index + AHEAD], n_options)
                         add_row(total, questions + place[index], table, cells + row[index], n_options)
                     else:
                         for option in range(table.shape[1]):
@@ -145,6 +151,7 @@ def _counts(n_options: int) -> Callable[..., None]:
         posterior: Array,
         counts: Array,
     ) -> None:
+        far = down > _MANY
         for first in range(0, across, each):
             last = min(first + each, across)
             counts[first << cell_bits : last << cell_bits] = 0
@@ -155,6 +162,8 @@ def _counts(n_options: int) -> Callable[..., None]:
                     low, high = starts[part * across + strip], starts[part * across + strip + 1]
                     for index in range(low, high):
                         if n_options > 0:
+                            if far:
+                                fetch_row(posterior, questions + place[index + AHEAD], n_options)
                             add_row(counts, cells + row[index], posterior, questions + place[index], n_options)
                         else:
                             for option in range(counts.shape[1]):

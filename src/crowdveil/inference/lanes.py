@@ -8,6 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+_READ, _KEEP, _DATA = 0, 3, 1
+
 
 @intrinsic(prefer_literal=True)
 def add_row(typing: Any, target: Any, place: Any, source: Any, origin: Any, width: Any) -> Any:
@@ -32,6 +34,23 @@ def add_row(typing: Any, target: Any, place: Any, source: Any, origin: Any, widt
         return context.get_dummy_value()
 
     return types.void(target, types.intp, source, types.intp, width), code
+
+
+@intrinsic(prefer_literal=True)
+def fetch_row(typing: Any, source: Any, origin: Any, width: Any) -> Any:
+    """Ask for source[origin] so that it is in the cache by the time it is read; a place out of reach does no harm."""
+    if not isinstance(width, types.IntegerLiteral):
+        return None
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        row = builder.bitcast(_row(context, builder, signature, args, 0, width.literal_value), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        builder.call(prefetch, [row, *(ir.Constant(number, flag) for flag in (_READ, _KEEP, _DATA))])
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, width), code
 
 
 def _row(context: Any, builder: Any, signature: Any, args: Any, index: int, width: int) -> Any:

@@ -20,6 +20,8 @@ STRIP = 2
 """Tiles in a strip: what they sum stays in that cache."""
 LEAST_ROWS = 512
 """A tile with fewer rows than this costs more to enter than it saves."""
+AHEAD = 64
+"""So many rows before a row's numbers are needed they are asked for; the columns are that much longer."""
 _MOST_BITS = 16
 
 
@@ -90,8 +92,8 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     question_bits, cell_bits = _bits(n_cells, block.n_questions, len(block), n_options)
     sizes = _tile_sizes(cell, block, n_cells, question_bits, cell_bits)
     made = Layout(
-        np.zeros(len(cell), np.uint16),
-        np.zeros(len(cell), np.uint16),
+        np.zeros(len(cell) + AHEAD, np.uint16),
+        np.zeros(len(cell) + AHEAD, np.uint16),
         np.concatenate(([0], np.cumsum(sizes))),
         question_bits,
         cell_bits,
