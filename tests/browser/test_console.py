@@ -185,8 +185,7 @@ def every_page(page: Page, server: Server, study: str, tokens: dict[str, str]) -
         "refused": "/operator",
     }.items():
         page.goto(f"{site}{path}")
-        for summary in page.locator("summary").all():
-            summary.click()
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         yield name
     sign_in("operator")
     page.goto(f"{site}/operator")
