@@ -145,26 +145,28 @@ def finished(packed: Packed, model: Model, parameters: Parameters, *, informativ
 
 
 def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
-    """Arrays as (name with shape, chunk number, little-endian doubles)."""
+    """Arrays as (name with shape and type, chunk number, little-endian floats)."""
     for name, value in statistics.items():
-        flat = np.ascontiguousarray(value, dtype="<f8").ravel()
-        label = json.dumps([name, np.shape(value)])
+        kind = "<f4" if np.asarray(value).dtype == np.float32 else "<f8"
+        flat = np.ascontiguousarray(value, dtype=kind).ravel()
+        label = json.dumps([name, np.shape(value), kind])
         for number in range(max(1, -(-len(flat) // CHUNK))):
             yield label, number, flat[number * CHUNK : (number + 1) * CHUNK].tobytes()
 
 
-def added(parts: list[bytes]) -> bytes:
-    """The sum of chunks; added in the order of their bytes, so that the same job gives the same digits."""
-    return np.sum([np.frombuffer(part, "<f8") for part in sorted(parts)], axis=0, dtype=np.float64).tobytes()
+def added(label: str, parts: list[bytes]) -> bytes:
+    """The sum of chunks as doubles; added in the order of their bytes, so that a job always gives the same digits."""
+    kind = json.loads(label)[2]
+    return np.sum([np.frombuffer(part, kind) for part in sorted(parts)], axis=0, dtype="<f8").tobytes()
 
 
 def statistics_of(chunks: list[tuple[str, int, bytes]]) -> Statistics:
-    """The arrays back from their chunks."""
+    """The arrays back from their chunks, which have been added."""
     gathered: dict[str, list[tuple[int, bytes]]] = {}
     for label, number, data in chunks:
         gathered.setdefault(label, []).append((number, data))
     statistics: Statistics = {}
     for label, parts in gathered.items():
-        name, shape = json.loads(label)
+        name, shape, _ = json.loads(label)
         statistics[name] = np.frombuffer(b"".join(data for _, data in sorted(parts)), "<f8").reshape(shape).copy()
     return statistics

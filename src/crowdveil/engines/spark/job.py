@@ -23,18 +23,18 @@ from crowdveil.files.problems import answered_twice
 from crowdveil.files.reports import domain_json
 from crowdveil.inference.model import Context
 
-REPORTS_PER_BLOCK = 5_000_000
-"""Few fat blocks: a task costs about 50 ms before it computes anything."""
+REPORTS_PER_TASK = 5_000_000
+"""Few fat tasks: each costs about 50 ms before it computes anything."""
 _NOTE = "job.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What packing counted."""
+    """What packing counted; `n_tasks` is how many share the blocks."""
 
     n_workers: int
     n_questions: int
-    n_blocks: int
+    n_tasks: int
     by_channel: list[int]
 
 
@@ -77,10 +77,9 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
         return Job(reports, folder, notes, Sizes(**found["sizes"]), found["packing"], True)
     rows, n_rows = checked(reports)
     workers = numbered_workers(reports, folder)
-    blocks = _pack(
-        coded(rows, workers, reports.channels), folder, n_blocks or max(2, -(-n_rows // REPORTS_PER_BLOCK)), reports
-    )
-    job = Job(reports, folder, notes, _sizes(blocks, workers.count()), uuid4().hex, False)
+    n_tasks = n_blocks or max(2, -(-n_rows // REPORTS_PER_TASK))
+    blocks = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
+    job = Job(reports, folder, notes, _sizes(blocks, workers.count(), n_tasks), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
     note = {"table": _identity(reports), "sizes": asdict(job.sizes), "packing": job.packing}
     notes.write(_NOTE, json.dumps(note).encode())
@@ -107,14 +106,14 @@ def hashed(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _pack(rows: DataFrame, folder: str, n_blocks: int, reports: SparkReports) -> DataFrame:
+def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> DataFrame:
     """Blocks of whole questions, written once; a worker who answered a question twice is refused."""
     n_channels = len(reports.channels)
 
     def pack(batches: Batches) -> Batches:
         yield from packed_rows(batches, n_channels)
 
-    packed = rows.repartition(n_blocks, "question").mapInArrow(pack, PACKED)
+    packed = rows.repartition(n_tasks, "question").mapInArrow(pack, PACKED)
     packed.write.mode("overwrite").option("compression", "none").parquet(f"{folder}/packed")
     blocks = reports.spark.read.schema(PACKED).parquet(f"{folder}/packed")
     twice = blocks.filter("duplicate is not null").select("duplicate").first()
@@ -123,8 +122,8 @@ def _pack(rows: DataFrame, folder: str, n_blocks: int, reports: SparkReports) ->
     return blocks
 
 
-def _sizes(blocks: DataFrame, n_workers: int) -> Sizes:
+def _sizes(blocks: DataFrame, n_workers: int, n_tasks: int) -> Sizes:
     """A few numbers from each block; the blocks are few."""
     rows = blocks.select(F.size("questions").alias("questions"), "by_channel").collect()
     by_channel = [sum(counts) for counts in zip(*(row["by_channel"] for row in rows), strict=True)]
-    return Sizes(n_workers, sum(row["questions"] for row in rows), len(rows), by_channel)
+    return Sizes(n_workers, sum(row["questions"] for row in rows), n_tasks, by_channel)

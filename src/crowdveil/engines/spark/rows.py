@@ -17,6 +17,7 @@ PACKED = "questions array<string>, payload binary, by_channel array<long>, dupli
 STATE = "questions array<string>, payload binary, kept binary"
 CHUNKS = "label string, chunk int, data binary"
 STEP = f"{STATE}, {CHUNKS}"
+"""States and statistics of one pass: different columns of one table, so that both are written at once."""
 
 _TYPES = {
     "questions": pa.list_(pa.string()),
@@ -70,28 +71,17 @@ def blocks_in(batches: Batches) -> Iterator[Packed]:
             yield Packed.from_bytes(cells["payload"].as_buffer(), questions, kept)
 
 
-def state_row(packed: Packed) -> pa.RecordBatch:
-    return row(STATE, **_state(packed))
+def state_row(packed: Packed, names: str = STATE) -> pa.RecordBatch:
+    return row(names, questions=packed.questions, payload=packed.to_bytes(), kept=packed.kept)
 
 
-def _state(packed: Packed) -> dict[str, object]:
-    return {"questions": packed.questions, "payload": packed.to_bytes(), "kept": packed.kept}
-
-
-def chunk_rows(statistics: Statistics) -> Batches:
+def chunk_rows(statistics: Statistics, names: str = CHUNKS) -> Batches:
     for label, chunk, data in chunks_of(statistics):
-        yield row(CHUNKS, label=label, chunk=chunk, data=data)
-
-
-def step_rows(statistics: Statistics, packed: Packed) -> Batches:
-    """A block's new state and its statistics: different columns of one table, so that both are written at once."""
-    yield row(STEP, **_state(packed))
-    for label, chunk, data in chunks_of(statistics):
-        yield row(STEP, label=label, chunk=chunk, data=data)
+        yield row(names, label=label, chunk=chunk, data=data)
 
 
 def add_chunks(rows: Any) -> Any:
-    """One chunk of one array from all blocks: a pandas frame in, one row out."""
+    """One chunk of one array from all tasks: a pandas frame in, one row out."""
     first = rows.iloc[[0]].copy()
-    first["data"] = [added([bytes(data) for data in rows["data"]])]
+    first["data"] = [added(rows["label"].iloc[0], [bytes(data) for data in rows["data"]])]
     return first

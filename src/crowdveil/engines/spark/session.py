@@ -24,16 +24,15 @@ from crowdveil.engines.spark.rows import (
     blocks_in,
     chunk_rows,
     state_row,
-    step_rows,
 )
 from crowdveil.inference.base import Method
-from crowdveil.inference.model import Model, Parameters, Statistics
+from crowdveil.inference.model import Model, Parameters, Statistics, add
 
 CHECKPOINT = "checkpoint.npz"
 AS_PACKED = -1
 """The generation of blocks that no model has laid out."""
-DIRECT_BYTES = 64 << 20
-"""Statistics of all blocks together up to this size are added on the driver: a shuffle would take longer."""
+DIRECT_BYTES = 256 << 20
+"""Statistics of all tasks together up to this size are added on the driver: a shuffle would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class SparkBlocks:
         """Statistics are at most about this large; once a pass has shown how large they are, that counts."""
         context = self.job.context
         most = context.n_workers * max(context.domain.size + 1, 16) ** 2 * 8
-        self._direct = self.job.sizes.n_blocks * most <= DIRECT_BYTES
+        self._direct = self.job.sizes.n_tasks * most <= DIRECT_BYTES
 
     def begin(self, gold: Mapping[Hashable, int]) -> None:
         """Let the model lay out every block."""
@@ -118,8 +117,10 @@ class SparkBlocks:
         model = self.model
 
         def count(batches: Batches) -> Batches:
+            total: Statistics = {}
             for packed in blocks_in(batches):
-                yield from chunk_rows(stepped(packed, model, parameters)[0])
+                total = add(total, stepped(packed, model, parameters)[0])
+            yield from chunk_rows(total)
 
         return self._states("payload").mapInArrow(count, CHUNKS)
 
@@ -128,8 +129,12 @@ class SparkBlocks:
         model = self.model
 
         def count(batches: Batches) -> Batches:
+            total: Statistics = {}
             for packed in blocks_in(batches):
-                yield from step_rows(*stepped(packed, model, parameters))
+                statistics, moved = stepped(packed, model, parameters)
+                total = add(total, statistics)
+                yield state_row(moved, STEP)
+            yield from chunk_rows(total, STEP)
 
         self._write(self._states("questions", "payload", "kept").mapInArrow(count, STEP), self.generation + 1)
         self.generation += 1
@@ -150,8 +155,10 @@ class SparkBlocks:
         model, context = self.model, self.job.context
 
         def count(batches: Batches) -> Batches:
+            total: Statistics = {}
             for packed in blocks_in(batches):
-                yield from chunk_rows(method.tally(packed.rows, finished(packed, model, parameters), context))
+                total = add(total, method.tally(packed.rows, finished(packed, model, parameters), context))
+            yield from chunk_rows(total)
 
         return self._added(self._states("payload", "kept").mapInArrow(count, CHUNKS))
 
@@ -160,7 +167,7 @@ class SparkBlocks:
         if self._direct:
             return statistics_of(_summed(_collected(chunks)))
         rows = _collected(chunks.groupBy("label", "chunk").applyInPandas(add_chunks, CHUNKS))
-        self._direct = self.job.sizes.n_blocks * sum(len(data) for _, _, data in rows) <= DIRECT_BYTES
+        self._direct = self.job.sizes.n_tasks * sum(len(data) for _, _, data in rows) <= DIRECT_BYTES
         return statistics_of(rows)
 
     def _checkpoint(self, parameters: Parameters) -> None:
@@ -197,4 +204,4 @@ def _summed(rows: list[tuple[str, int, bytes]]) -> list[tuple[str, int, bytes]]:
     parts: dict[tuple[str, int], list[bytes]] = {}
     for label, chunk, data in rows:
         parts.setdefault((label, chunk), []).append(data)
-    return [(label, chunk, added(each)) for (label, chunk), each in parts.items()]
+    return [(label, chunk, added(label, each)) for (label, chunk), each in parts.items()]
