@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,8 +34,6 @@ from crowdveil.inference.threads import LocalEngine, Passes
 
 SIZES = {"1m": 1_000_000, "10m": 10_000_000, "50m": 50_000_000}
 LIMITS = {"10m": 4.0, "50m": 2.0}
-PARTS = (*SIZES, *(f"memory-{size}" for size in SIZES))
-"""Each takes minutes; `crowdveil bench spark/10m` measures one."""
 _METHODS = ("one-coin", "dawid-skene")
 _ITERATIONS = 8
 _PARTITIONS = 4
@@ -42,15 +41,20 @@ _WORKERS = 5_000
 _MIB = 1 << 20
 
 
-def cases(quick: bool, part: str = "") -> Iterator[dict[str, Any]]:
-    """One row after the other; `quick` shows that it runs, at sizes where Spark can only lose."""
+def parts(quick: bool) -> dict[str, Callable[[], Iterator[dict[str, Any]]]]:
+    """What can be measured by itself, each in minutes; `quick` is for sizes at which Spark can only lose."""
     if find_spec("pyspark") is None or find_spec("psutil") is None or shutil.which("java") is None:
-        return
-    everything = ("10m", "memory-1m") if quick else PARTS[1:]
-    for name in (part,) if part else everything:
-        kind, size = name.split("-") if "-" in name else ("time", name)
-        n = SIZES[size] // 500 if quick else SIZES[size]
-        yield from _memory(n) if kind == "memory" else _times(n, LIMITS.get(size))
+        return {}
+    sizes = {name: size // 500 if quick else size for name, size in SIZES.items()}
+    times = {name: partial(_times, n, LIMITS.get(name)) for name, n in sizes.items()}
+    return times | {f"memory-{name}": partial(_memory, n) for name, n in sizes.items()}
+
+
+def cases(quick: bool) -> Iterator[dict[str, Any]]:
+    """One row after the other; `quick` shows that it runs."""
+    for name, part in parts(quick).items():
+        if name in ("10m", "memory-1m") or (name != "1m" and not quick):
+            yield from part()
 
 
 def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
