@@ -36,7 +36,6 @@ SIZES = {"1m": 1_000_000, "10m": 10_000_000, "50m": 50_000_000}
 LIMITS = {"10m": 4.0, "50m": 2.0}
 _METHODS = ("one-coin", "dawid-skene")
 _ITERATIONS = 8
-_PARTITIONS = 4
 _WORKERS = 5_000
 _MIB = 1 << 20
 
@@ -109,7 +108,7 @@ def times(n_answers: str, folder: str) -> None:
     found: dict[str, Any] = {"start": time.perf_counter() - begun}
     table = engine.read_spark(spark, Path(folder) / "answers.parquet")
     begun = time.perf_counter()
-    job = engine.pack_on_spark(table, Path(folder) / "work", n_blocks=_PARTITIONS)
+    job = engine.pack_on_spark(table, Path(folder) / "work")
     found |= {"packing": time.perf_counter() - begun, "packed": _bytes(Path(folder) / "work" / "packed")}
     with engine.one_task_per_file(spark):
         for name in _METHODS:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from crowdveil.engines.packing import NO_QUESTIONS, DuplicateError, Packed, added, chunks_of, pack
 from crowdveil.inference.model import Statistics
@@ -60,10 +62,30 @@ def packed_rows(batches: Batches, n_channels: int) -> Batches:
         yield row(PACKED, duplicate=str(twice))
 
 
-def blocks_in(batches: Batches) -> Iterator[Packed]:
+def files_in(folder: str) -> list[str]:
+    """The files of a table on a disk that this process can reach; none at an address such as s3://…"""
+    return sorted(map(str, Path(folder).glob("part-*.parquet"))) if "://" not in folder else []
+
+
+def blocks_at(files: list[str], columns: tuple[str, ...]) -> Callable[[Batches], Iterator[Packed]]:
+    """A reader of the blocks in the files whose numbers a partition holds.
+
+    A task that reads its file by itself is spared the way through Java, which takes longer than most passes.
+    """
+
+    def read(batches: Batches) -> Iterator[Packed]:
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            with pq.ParquetFile(files[number], memory_map=True) as file:
+                there = [name for name in columns if name in file.schema_arrow.names]
+                yield from blocks_in(file.read(there).to_batches())
+
+    return read
+
+
+def blocks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Packed]:
     """The packed blocks of a partition, one after the other; without what was not read of them."""
     for batch in batches:
-        for index in range(batch.num_rows):
+        for index in np.flatnonzero(batch.column("payload").is_valid().to_numpy(zero_copy_only=False)).tolist():
             cells = {name: batch.column(name)[index] for name in batch.schema.names}
             # Views of Arrow's memory: the block is copied once, by unpickling.
             questions = cells["questions"].values if "questions" in cells else NO_QUESTIONS

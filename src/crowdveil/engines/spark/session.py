@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
 
-from crowdveil.engines.packing import added, begun, finished, statistics_of, stepped, with_gold
+from crowdveil.engines.packing import Packed, added, begun, finished, statistics_of, stepped, with_gold
 from crowdveil.engines.spark.job import Job, check_same
 from crowdveil.engines.spark.results import EstimateRows
 from crowdveil.engines.spark.rows import (
@@ -21,8 +21,10 @@ from crowdveil.engines.spark.rows import (
     STEP,
     Batches,
     add_chunks,
+    blocks_at,
     blocks_in,
     chunk_rows,
+    files_in,
     state_row,
 )
 from crowdveil.inference.base import Method
@@ -86,12 +88,13 @@ class SparkBlocks:
     def begin(self, gold: Mapping[Hashable, int]) -> None:
         """Let the model lay out every block."""
         model, keeps = self.model, self.keeps
+        tasks, blocks = self._blocks("questions", "payload")
 
         def lay_out(batches: Batches) -> Batches:
-            for packed in blocks_in(batches):
+            for packed in blocks(batches):
                 yield state_row(begun(with_gold(packed, gold), model, keeps=keeps))
 
-        self._write(self._states("questions", "payload").mapInArrow(lay_out, STATE), 0)
+        self._write(tasks.mapInArrow(lay_out, STATE), 0)
         self.generation = 0
 
     def go_on(self) -> Parameters | None:
@@ -115,52 +118,56 @@ class SparkBlocks:
     def _counting(self, parameters: Parameters) -> DataFrame:
         """Statistics only: the states stay as they are, and nothing but them is read."""
         model = self.model
+        tasks, blocks = self._blocks("payload")
 
         def count(batches: Batches) -> Batches:
             total: Statistics = {}
-            for packed in blocks_in(batches):
+            for packed in blocks(batches):
                 total = add(total, stepped(packed, model, parameters)[0])
             yield from chunk_rows(total)
 
-        return self._states("payload").mapInArrow(count, CHUNKS)
+        return tasks.mapInArrow(count, CHUNKS)
 
     def _remembering(self, parameters: Parameters) -> DataFrame:
         """Statistics and new states in one pass, written together so that neither is computed twice."""
         model = self.model
+        tasks, blocks = self._blocks("questions", "payload", "kept")
 
         def count(batches: Batches) -> Batches:
             total: Statistics = {}
-            for packed in blocks_in(batches):
+            for packed in blocks(batches):
                 statistics, moved = stepped(packed, model, parameters)
                 total = add(total, statistics)
                 yield state_row(moved, STEP)
             yield from chunk_rows(total, STEP)
 
-        self._write(self._states("questions", "payload", "kept").mapInArrow(count, STEP), self.generation + 1)
+        self._write(tasks.mapInArrow(count, STEP), self.generation + 1)
         self.generation += 1
         return self._read().filter("label is not null").select("label", "chunk", "data")
 
     def results(self, parameters: Parameters, rows: EstimateRows, *, informative: bool = True) -> DataFrame:
         """The results of every question; the prior where the reports cannot tell more."""
         model = self.model
+        tasks, blocks = self._blocks("questions", "payload")
 
         def one(batches: Batches) -> Batches:
-            for packed in blocks_in(batches):
+            for packed in blocks(batches):
                 yield rows(packed.questions, finished(packed, model, parameters, informative=informative))
 
-        return self._states("questions", "payload").mapInArrow(one, rows.schema)
+        return tasks.mapInArrow(one, rows.schema)
 
     def tally(self, method: Method, parameters: Parameters) -> Statistics:
         """What the method counts over rows and results for its closing words."""
         model, context = self.model, self.job.context
+        tasks, blocks = self._blocks("payload", "kept")
 
         def count(batches: Batches) -> Batches:
             total: Statistics = {}
-            for packed in blocks_in(batches):
+            for packed in blocks(batches):
                 total = add(total, method.tally(packed.rows, finished(packed, model, parameters), context))
             yield from chunk_rows(total)
 
-        return self._added(self._states("payload", "kept").mapInArrow(count, CHUNKS))
+        return self._added(tasks.mapInArrow(count, CHUNKS))
 
     def _added(self, chunks: DataFrame) -> Statistics:
         """The sum over all blocks: on the driver if they are small, else chunk by chunk in tasks."""
@@ -180,8 +187,12 @@ class SparkBlocks:
         notes.write(CHECKPOINT, reached.to_bytes())
         self._written = now
 
-    def _states(self, *columns: str) -> DataFrame:
-        return self._read().filter("payload is not null").select(*columns)
+    def _blocks(self, *columns: str) -> tuple[DataFrame, Callable[[Batches], Iterator[Packed]]]:
+        """The tasks of a pass and how each reads its blocks: from a disk by itself, else as Spark hands them over."""
+        files = files_in(self._place(self.generation))
+        if not files:
+            return self._read().filter("payload is not null").select(*columns), blocks_in
+        return self.job.reports.spark.range(0, len(files), 1, len(files)), blocks_at(files, columns)
 
     def _read(self) -> DataFrame:
         # With its schema told, Spark need not open the files before it plans.
