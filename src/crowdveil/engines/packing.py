@@ -157,7 +157,8 @@ def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
 def added(label: str, parts: list[bytes]) -> bytes:
     """The sum of chunks as doubles; added in the order of their bytes, so that a job always gives the same digits."""
     kind = json.loads(label)[2]
-    return np.sum([np.frombuffer(part, kind) for part in sorted(parts)], axis=0, dtype="<f8").tobytes()
+    total: NDArray[np.float64] = np.sum([np.frombuffer(part, kind) for part in sorted(parts)], axis=0, dtype="<f8")
+    return total.tobytes()
 
 
 def statistics_of(chunks: list[tuple[str, int, bytes]]) -> Statistics:
