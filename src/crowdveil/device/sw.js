@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "b781822ce71b798904e737def2c8a3caf8d97b82a5f2aba8668182e00b2edff2";
+const RELEASE = "7fe23a17b54f3a351452325cf2760bb7bc7a79fc1c45ad3f4699f30250405d4b";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */
