@@ -8,7 +8,6 @@ from ninja import Header, Router
 
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Key, Page, Receipt, Reservation, Reserve, Submit, WorkerCard
 from crowdveil.broker.intake.reports import check
 from crowdveil.broker.intake.submit import Parcel, Sender, submit
@@ -23,15 +22,13 @@ router = Router(tags=["worker"], auth=auth.worker)
 _LATE = "a submission after this time is checked again and may be refused unpaid"
 
 
-@router.get("/workers/me/studies", response={200: Page[WorkerCard], **PROBLEMS}, operation_id="list_my_studies")
+@router.get("/workers/me/studies", response={200: Page[WorkerCard]}, operation_id="list_my_studies")
 def list_my_studies(request: auth.Authorized) -> dict[str, Any]:
     """What you may answer, and what you have answered."""
     return {"items": cards_for(request.auth.account), "next": None}
 
 
-@router.put(
-    "/studies/{study}/reservation", response={200: Reservation, 201: Reservation, **PROBLEMS}, operation_id="reserve"
-)
+@router.put("/studies/{study}/reservation", response={200: Reservation, 201: Reservation}, operation_id="reserve")
 def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tuple[int, dict[str, Any]]:
     """Accept a study: money, a place and ε are held for you until the time given."""
     found = frozen(study)
@@ -41,7 +38,7 @@ def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tup
     return 201 if new else 200, _spelled(request.auth.account, study, level, hold)
 
 
-@router.get("/studies/{study}/reservation", response={200: Reservation, **PROBLEMS}, operation_id="read_reservation")
+@router.get("/studies/{study}/reservation", response={200: Reservation}, operation_id="read_reservation")
 def read_reservation(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
     """What is held for you."""
     hold = reservations.find(study, request.auth.account)
@@ -50,7 +47,7 @@ def read_reservation(request: auth.Authorized, study: str = Key) -> dict[str, An
     return _spelled(request.auth.account, study, frozen(study).opened.levels[hold.level], hold)
 
 
-@router.delete("/studies/{study}/reservation", response={204: None, **PROBLEMS}, operation_id="cancel_reservation")
+@router.delete("/studies/{study}/reservation", response={204: None}, operation_id="cancel_reservation")
 def cancel_reservation(request: auth.Authorized, study: str = Key) -> tuple[int, None]:
     """Give the study back. What your device has drawn stays charged there."""
     if not reservations.cancel(study, request.auth.account):
@@ -58,7 +55,7 @@ def cancel_reservation(request: auth.Authorized, study: str = Key) -> tuple[int,
     return 204, None
 
 
-@router.post("/studies/{study}/submissions", response={200: Receipt, 201: Receipt, **PROBLEMS}, operation_id="submit")
+@router.post("/studies/{study}/submissions", response={200: Receipt, 201: Receipt}, operation_id="submit")
 def submit_reports(
     request: auth.Authorized,
     payload: Submit,

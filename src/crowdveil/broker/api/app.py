@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from crowdveil import __version__
 from crowdveil.broker.api import answering, exports, operator, public, requester, sessions, webhooks, workers
-from crowdveil.broker.api.problems import PROBLEM_JSON, handle_problems
+from crowdveil.broker.api.problems import document_problems, handle_problems
 
 
 class StrictJson(Parser):
@@ -30,16 +30,8 @@ class Api(NinjaAPI):
 
     def get_openapi_schema(self, **arguments: Any) -> Any:
         schema = super().get_openapi_schema(**arguments)
-        for operations in schema["paths"].values():
-            for operation in operations.values():
-                _name_problems(operation["responses"])
+        document_problems(schema)
         return schema
-
-
-def _name_problems(responses: dict[Any, Any]) -> None:
-    for status, response in responses.items():
-        if int(status) >= 400 and "application/json" in response.get("content", {}):
-            response["content"][PROBLEM_JSON] = response["content"].pop("application/json")
 
 
 api = Api(

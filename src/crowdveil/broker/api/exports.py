@@ -8,7 +8,6 @@ from django.http import StreamingHttpResponse
 from ninja import Path, Query, Router
 
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Key
 from crowdveil.broker.api.staff_shapes import ExportParts
 from crowdveil.broker.results import export
@@ -19,13 +18,13 @@ _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet
 Number = Path(..., ge=0, le=200)
 
 
-@router.get("/studies/{study}/exports", response={200: ExportParts, **PROBLEMS}, operation_id="list_exports")
+@router.get("/studies/{study}/exports", response={200: ExportParts}, operation_id="list_exports")
 def list_exports(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
     """The files there are: one per domain, because a table of reports has one."""
     return {"parts": export.listed(own_study(request.auth.account, study))}
 
 
-@router.get("/studies/{study}/exports/{part}", response={200: Any, **PROBLEMS}, operation_id="download_export")
+@router.get("/studies/{study}/exports/{part}", response={200: Any}, operation_id="download_export")
 def download_export(
     request: auth.Authorized,
     study: str = Key,
@@ -40,9 +39,7 @@ def download_export(
     return response
 
 
-@router.get(
-    "/studies/{study}/exports/{part}/channels", response={200: dict[str, Any], **PROBLEMS}, operation_id="read_channels"
-)
+@router.get("/studies/{study}/exports/{part}/channels", response={200: dict[str, Any]}, operation_id="read_channels")
 def read_channels(request: auth.Authorized, study: str = Key, part: int = Number) -> dict[str, Any]:
     """The channels that go beside a CSV or JSON file."""
     return export.channels(own_study(request.auth.account, study), part)

@@ -11,7 +11,6 @@ from ninja import Query, Router
 
 from crowdveil.broker.api import auth
 from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Key, Page
 from crowdveil.broker.api.staff_shapes import (
     AccountLine,
@@ -37,20 +36,20 @@ from crowdveil.broker.studies.models import Study
 router = Router(tags=["operator"], auth=auth.operator)
 
 
-@router.get("/accounts", response={200: Page[AccountLine], **PROBLEMS}, operation_id="list_accounts")
+@router.get("/accounts", response={200: Page[AccountLine]}, operation_id="list_accounts")
 def list_accounts(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
     """Requesters and operators; workers have no names to list."""
     return page(Account.objects.exclude(role="worker"), after, limit, _account)
 
 
-@router.post("/accounts", response={201: Invited, **PROBLEMS}, operation_id="invite_account")
+@router.post("/accounts", response={201: Invited}, operation_id="invite_account")
 def invite_account(request: auth.Authorized, payload: NewAccount) -> tuple[int, dict[str, Any]]:
     """A new requester or operator, with a one-time password that is shown once."""
     account, password = invite(payload.name, payload.role, by=request.auth.account)
     return 201, {"id": account.id, "name": account.name, "role": account.role, "one_time_password": password}
 
 
-@router.patch("/accounts/{account}", response={200: AccountLine, **PROBLEMS}, operation_id="change_account")
+@router.patch("/accounts/{account}", response={200: AccountLine}, operation_id="change_account")
 def change_account(request: auth.Authorized, payload: ChangeAccount, account: str = Key) -> dict[str, Any]:
     """Disable an account and end its tokens, or enable it again."""
     found = Account.objects.filter(id=account).exclude(role="worker").first()
@@ -63,7 +62,7 @@ def change_account(request: auth.Authorized, payload: ChangeAccount, account: st
     return _account(found)
 
 
-@router.post("/accounts/{account}/resets", response={201: Invited, **PROBLEMS}, operation_id="reset_account")
+@router.post("/accounts/{account}/resets", response={201: Invited}, operation_id="reset_account")
 def reset_account(request: auth.Authorized, account: str = Key) -> tuple[int, dict[str, Any]]:
     """A new one-time password for somebody who lost the old one or the authenticator."""
     found = Account.objects.filter(id=account).exclude(role="worker").first()
@@ -73,7 +72,7 @@ def reset_account(request: auth.Authorized, account: str = Key) -> tuple[int, di
     return 201, {"id": found.id, "name": found.name, "role": found.role, "one_time_password": password}
 
 
-@router.get("/audit", response={200: AuditPage, **PROBLEMS}, operation_id="read_audit")
+@router.get("/audit", response={200: AuditPage}, operation_id="read_audit")
 def read_audit(
     request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
 ) -> dict[str, Any]:
@@ -87,14 +86,14 @@ def read_audit(
     }
 
 
-@router.get("/ledger-check", response={200: LedgerCheck, **PROBLEMS}, operation_id="check_ledger")
+@router.get("/ledger-check", response={200: LedgerCheck}, operation_id="check_ledger")
 def check_ledger(request: HttpRequest) -> dict[str, Any]:
     """Whether all sums agree: spends, holds, money, places."""
     found = problems()
     return {"holds": not found, "problems": found}
 
 
-@router.get("/warnings", response={200: Warnings, **PROBLEMS}, operation_id="list_warnings")
+@router.get("/warnings", response={200: Warnings}, operation_id="list_warnings")
 def list_warnings(request: HttpRequest) -> dict[str, Any]:
     """Requesters whose studies together ask for what tells people apart."""
     items = []
@@ -107,19 +106,19 @@ def list_warnings(request: HttpRequest) -> dict[str, Any]:
     return {"items": items}
 
 
-@router.get("/payouts", response={200: Page[PayoutLine], **PROBLEMS}, operation_id="list_payouts")
+@router.get("/payouts", response={200: Page[PayoutLine]}, operation_id="list_payouts")
 def list_payouts(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
     """Payout batches."""
     return page(PayoutBatch.objects.all(), after, limit, _payout)
 
 
-@router.post("/payouts", response={201: PayoutLine, **PROBLEMS}, operation_id="pay_out")
+@router.post("/payouts", response={201: PayoutLine}, operation_id="pay_out")
 def make_payout(request: auth.Authorized) -> tuple[int, dict[str, Any]]:
     """Turn everything owed into one payout per payee."""
     return 201, _payout(pay_out(request.auth.account))
 
 
-@router.get("/payouts/{batch}", operation_id="download_payout", response={200: Any, **PROBLEMS})
+@router.get("/payouts/{batch}", operation_id="download_payout", response={200: Any})
 def download_payout(request: HttpRequest, batch: str = Key) -> HttpResponse:
     """The batch as CSV: payee code and total, nothing about studies."""
     if not PayoutBatch.objects.filter(id=batch).exists():

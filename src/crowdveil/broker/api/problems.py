@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from http.client import responses
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
@@ -19,7 +20,20 @@ PROBLEM_JSON = "application/problem+json"
 _log = logging.getLogger("crowdveil.api")
 
 # Every operation may answer with these; what each means stands in `type`.
-PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 405, 409, 410, 413, 422, 429, 503), Problem)
+PROBLEM_STATUSES = (400, 401, 403, 404, 405, 409, 410, 413, 422, 429, 503)
+
+
+def document_problems(schema: dict[str, Any]) -> None:
+    """Add to an OpenAPI document that every operation may be refused.
+
+    Said once here: as a response of each operation it would be seven hundred types, a third of the time to start.
+    """
+    reply = {"content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    refusals = {status: {"description": responses[status]} | reply for status in PROBLEM_STATUSES}
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            operation["responses"] |= refusals
+    schema["components"]["schemas"]["Problem"] = Problem.model_json_schema()
 
 
 def problem(refusal: Refusal) -> HttpResponse:

@@ -11,7 +11,6 @@ from ninja import Query, Router
 from crowdveil import __version__
 from crowdveil.broker import vault
 from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
 from crowdveil.broker.intake.withdraw import withdraw
 from crowdveil.broker.operations.limits import limit_address
@@ -24,7 +23,7 @@ from crowdveil.broker.studies.models import LogEntry, Study
 router = Router(tags=["public"])
 
 
-@router.get("/", response={200: Info, **PROBLEMS}, operation_id="info")
+@router.get("/", response={200: Info}, operation_id="info")
 def info(request: HttpRequest) -> dict[str, Any]:
     """Which broker this is."""
     return {
@@ -36,7 +35,7 @@ def info(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-@router.get("/log", response={200: Log, **PROBLEMS}, operation_id="read_log")
+@router.get("/log", response={200: Log}, operation_id="read_log")
 def read_log(
     request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
 ) -> dict[str, Any]:
@@ -51,25 +50,25 @@ def read_log(
     }
 
 
-@router.get("/studies", response={200: Page[Card], **PROBLEMS}, operation_id="list_studies")
+@router.get("/studies", response={200: Page[Card]}, operation_id="list_studies")
 def list_studies(request: HttpRequest, after: str = After, limit: int = Limit) -> dict[str, Any]:
     """Studies that can be answered."""
     return page(Study.objects.filter(state__in=("pilot", "open")).select_related("owner"), after, limit, card)
 
 
-@router.get("/studies/{study}", response={200: SignedStudy, **PROBLEMS}, operation_id="read_study")
+@router.get("/studies/{study}", response={200: SignedStudy}, operation_id="read_study")
 def read_study(request: HttpRequest, study: str = Key) -> dict[str, Any]:
     """The signed definition of a study."""
     return signed(public_study(study))
 
 
-@router.get("/studies/{study}/results", response={200: Results, **PROBLEMS}, operation_id="read_published_results")
+@router.get("/studies/{study}/results", response={200: Results}, operation_id="read_published_results")
 def read_published_results(request: HttpRequest, study: str = Key) -> dict[str, Any]:
     """The estimates of a published study."""
     return published(public_study(study))
 
 
-@router.post("/studies/{study}/withdrawals", response={200: Withdrawn, **PROBLEMS}, operation_id="withdraw")
+@router.post("/studies/{study}/withdrawals", response={200: Withdrawn}, operation_id="withdraw")
 def withdraw_submission(request: HttpRequest, payload: Withdraw, study: str = Key) -> dict[str, Any]:
     """Erase a submission by the key that only its device holds."""
     limit_address(request, "withdraw", settings.RATE_LIMIT)

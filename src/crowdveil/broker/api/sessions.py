@@ -10,7 +10,6 @@ from ninja import Router
 
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Key
 from crowdveil.broker.api.staff_shapes import (
     Confirm,
@@ -32,7 +31,7 @@ from crowdveil.broker.refusal import Refusal
 router = Router(tags=["account"])
 
 
-@router.post("/sessions", response={201: SignedIn, **PROBLEMS}, operation_id="sign_in")
+@router.post("/sessions", response={201: SignedIn}, operation_id="sign_in")
 def sign_in(request: HttpRequest, payload: SignIn) -> tuple[int, dict[str, Any]]:
     """A session token; after a one-time password, a token that is good for enrolment only."""
     limit_address(request, "sign-in", settings.SIGN_UP_LIMIT)
@@ -45,14 +44,14 @@ def sign_in(request: HttpRequest, payload: SignIn) -> tuple[int, dict[str, Any]]
     }
 
 
-@router.delete("/sessions/current", auth=auth.staff, response={204: None, **PROBLEMS}, operation_id="sign_out")
+@router.delete("/sessions/current", auth=auth.staff, response={204: None}, operation_id="sign_out")
 def sign_out(request: auth.Authorized) -> tuple[int, None]:
     """The token of this request is worth nothing from now on."""
     Token.objects.filter(id=request.auth.token).delete()
     return 204, None
 
 
-@router.post("/account/enrolment", auth=auth.enrolling, response={200: Enrolment, **PROBLEMS}, operation_id="enrol")
+@router.post("/account/enrolment", auth=auth.enrolling, response={200: Enrolment}, operation_id="enrol")
 def enrol(request: auth.Authorized, payload: Enrol) -> dict[str, Any]:
     """Choose a password and get the secret for an authenticator app."""
     account = auth.account_of(request)
@@ -63,7 +62,7 @@ def enrol(request: auth.Authorized, payload: Enrol) -> dict[str, Any]:
 @router.post(
     "/account/enrolment/confirmation",
     auth=auth.enrolling,
-    response={204: None, **PROBLEMS},
+    response={204: None},
     operation_id="confirm_enrolment",
 )
 def confirm_enrolment(request: auth.Authorized, payload: Confirm) -> tuple[int, None]:
@@ -72,21 +71,21 @@ def confirm_enrolment(request: auth.Authorized, payload: Confirm) -> tuple[int, 
     return 204, None
 
 
-@router.get("/account", auth=auth.staff, response={200: StaffAccount, **PROBLEMS}, operation_id="read_account")
+@router.get("/account", auth=auth.staff, response={200: StaffAccount}, operation_id="read_account")
 def read_account(request: auth.Authorized) -> dict[str, Any]:
     """Who you are."""
     account = auth.account_of(request)
     return {"id": account.id, "name": account.name, "role": account.role}
 
 
-@router.get("/account/tokens", auth=auth.staff, response={200: TokenList, **PROBLEMS}, operation_id="list_tokens")
+@router.get("/account/tokens", auth=auth.staff, response={200: TokenList}, operation_id="list_tokens")
 def list_tokens(request: auth.Authorized) -> dict[str, Any]:
     """Your tokens and sessions, without their texts."""
     found = Token.objects.filter(account_id=request.auth.account).order_by("id")
     return {"items": [{"id": each.id, "label": each.label, "expires": clock.iso(each.expires)} for each in found]}
 
 
-@router.post("/account/tokens", auth=auth.staff, response={201: IssuedToken, **PROBLEMS}, operation_id="make_token")
+@router.post("/account/tokens", auth=auth.staff, response={201: IssuedToken}, operation_id="make_token")
 def make_token(request: auth.Authorized, payload: NewStaffToken) -> tuple[int, dict[str, Any]]:
     """A token for a program, with the same scope as this one."""
     expires = clock.after(days=payload.days)
@@ -94,9 +93,7 @@ def make_token(request: auth.Authorized, payload: NewStaffToken) -> tuple[int, d
     return 201, {"id": token.id, "token": text, "expires": clock.iso(expires)}
 
 
-@router.delete(
-    "/account/tokens/{token}", auth=auth.staff, response={204: None, **PROBLEMS}, operation_id="revoke_token"
-)
+@router.delete("/account/tokens/{token}", auth=auth.staff, response={204: None}, operation_id="revoke_token")
 def revoke_token(request: auth.Authorized, token: str = Key) -> tuple[int, None]:
     """End a token."""
     removed, _ = Token.objects.filter(id=token, account_id=request.auth.account).delete()

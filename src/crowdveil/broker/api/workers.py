@@ -11,7 +11,6 @@ from ninja import Router
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
 from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.problems import PROBLEMS
 from crowdveil.broker.api.shapes import Key, Page
 from crowdveil.broker.api.worker_shapes import (
     ChangeSelf,
@@ -38,7 +37,7 @@ from crowdveil.broker.studies.models import Study
 router = Router(tags=["worker"])
 
 
-@router.post("", response={201: SignedUp, **PROBLEMS}, operation_id="sign_up")
+@router.post("", response={201: SignedUp}, operation_id="sign_up")
 def sign_up(request: HttpRequest, payload: SignUp) -> tuple[int, dict[str, Any]]:
     """Become a worker. No name, no address: the token in your device is the account."""
     limit_address(request, "sign-up", settings.SIGN_UP_LIMIT)
@@ -50,13 +49,13 @@ def sign_up(request: HttpRequest, payload: SignUp) -> tuple[int, dict[str, Any]]
     return 201, {**mine, "token": text, "expires": clock.iso(expires)}
 
 
-@router.get("/me", auth=auth.worker, response={200: Self, **PROBLEMS}, operation_id="read_self")
+@router.get("/me", auth=auth.worker, response={200: Self}, operation_id="read_self")
 def read_self(request: auth.Authorized) -> dict[str, Any]:
     """Your account and the broker's mirror of your budget."""
     return _self(auth.account_of(request))
 
 
-@router.patch("/me", auth=auth.worker, response={200: Self, **PROBLEMS}, operation_id="change_self")
+@router.patch("/me", auth=auth.worker, response={200: Self}, operation_id="change_self")
 def change_self(request: auth.Authorized, payload: ChangeSelf) -> dict[str, Any]:
     """Change your default level or your cap: only you can."""
     account = auth.account_of(request)
@@ -67,32 +66,32 @@ def change_self(request: auth.Authorized, payload: ChangeSelf) -> dict[str, Any]
     return _self(auth.account_of(request))
 
 
-@router.delete("/me", auth=auth.worker, response={204: None, **PROBLEMS}, operation_id="erase_self")
+@router.delete("/me", auth=auth.worker, response={204: None}, operation_id="erase_self")
 def erase_self(request: auth.Authorized) -> tuple[int, None]:
     """Erase your account. Use your withdrawal keys first if your reports shall go, too."""
     erase_worker(request.auth.account)
     return 204, None
 
 
-@router.get("/me/ledger", auth=auth.worker, response={200: Page[SpendLine], **PROBLEMS}, operation_id="read_ledger")
+@router.get("/me/ledger", auth=auth.worker, response={200: Page[SpendLine]}, operation_id="read_ledger")
 def read_ledger(request: auth.Authorized, after: str = After, limit: int = Limit) -> dict[str, Any]:
     """Every spend, the unprotected ones listed beside."""
     return page(Spend.objects.filter(account=request.auth.account), after, limit, _spend)
 
 
-@router.get("/me/payments", auth=auth.worker, response={200: Statement, **PROBLEMS}, operation_id="read_payments")
+@router.get("/me/payments", auth=auth.worker, response={200: Statement}, operation_id="read_payments")
 def read_payments(request: auth.Authorized) -> dict[str, Any]:
     """What you earned and what was paid out."""
     return statement(request.auth.payee)
 
 
-@router.get("/me/tokens", auth=auth.worker, response={200: TokenList, **PROBLEMS}, operation_id="list_devices")
+@router.get("/me/tokens", auth=auth.worker, response={200: TokenList}, operation_id="list_devices")
 def list_devices(request: auth.Authorized) -> dict[str, Any]:
     """Your devices."""
     return {"items": _tokens(request.auth.account)}
 
 
-@router.post("/me/tokens", auth=auth.worker, response={201: IssuedToken, **PROBLEMS}, operation_id="add_device")
+@router.post("/me/tokens", auth=auth.worker, response={201: IssuedToken}, operation_id="add_device")
 def add_device(request: auth.Authorized, payload: NewToken) -> tuple[int, dict[str, Any]]:
     """A token for a second device, or a fresh one before the old one expires."""
     expires = clock.after(days=settings.WORKER_TOKEN_DAYS)
@@ -100,7 +99,7 @@ def add_device(request: auth.Authorized, payload: NewToken) -> tuple[int, dict[s
     return 201, {"id": token.id, "token": text, "expires": clock.iso(expires)}
 
 
-@router.delete("/me/tokens/{token}", auth=auth.worker, response={204: None, **PROBLEMS}, operation_id="drop_device")
+@router.delete("/me/tokens/{token}", auth=auth.worker, response={204: None}, operation_id="drop_device")
 def drop_device(request: auth.Authorized, token: str = Key) -> tuple[int, None]:
     """A device that is lost can no longer speak for you."""
     removed, _ = Token.objects.filter(id=token, account_id=request.auth.account).delete()
@@ -109,7 +108,7 @@ def drop_device(request: auth.Authorized, token: str = Key) -> tuple[int, None]:
     return 204, None
 
 
-@router.get("/me/export", auth=auth.worker, response={200: Everything, **PROBLEMS}, operation_id="export_self")
+@router.get("/me/export", auth=auth.worker, response={200: Everything}, operation_id="export_self")
 def export_self(request: auth.Authorized) -> dict[str, Any]:
     """All that the broker holds about you."""
     account = auth.account_of(request)

@@ -24,5 +24,7 @@ class Turnstile:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith("/api/"):
             return self._get_response(request)
+        # Read before a place is taken: a few who send their bytes one by one would keep everybody else out.
+        _ = request.body
         with self._places:
             return self._get_response(request)
