@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from crowdveil.errors import InputError
 
 # WAL lets readers go on while one writes; FULL keeps every acknowledged submission through a power cut; secure_delete
-# overwrites what a closed study or a withdrawal removes.
+# overwrites what a closed study or a withdrawal removes. Every thread has a connection and every connection a cache,
+# which fills as the file grows; two megabytes each are enough, since the system caches the file, too.
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; "
-    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-16000;"
+    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-2000;"
 )
 
 
