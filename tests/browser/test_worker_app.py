@@ -164,6 +164,19 @@ def test_a_new_device_starts_no_lower_than_the_brokers_copy(
     expect(other.get_by_text("ε 2.5 of 4 spent")).to_be_visible()
 
 
+def test_a_device_that_was_set_back_learns_what_it_forgot_before_it_draws(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    broker.spent = {"epsilon_spent_nano": 2_500_000_000, "rho_spent_nano": 200_000_000}
+    page.get_by_role("button", name="Protect my answers").click()
+    expect(page.get_by_role("alert")).to_contain_text("This costs ε 3, and you have ε 1.5 left")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was drawn and nothing was charged.")
+    page.get_by_role("link", name="My privacy").click()
+    expect(page.get_by_text("Spent on another device")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
 def test_a_tampered_study_is_refused(page: Page, broker: FixtureBroker) -> None:
     words = json.loads((DEVICE / "strings.en.json").read_text(encoding="utf-8"))
     journey.start(page, broker.address)

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "7fe23a17b54f3a351452325cf2760bb7bc7a79fc1c45ad3f4699f30250405d4b";
+const RELEASE = "c1ceb2238c4c2549bf45fd4129907451f668df1e8c98c82b808492ffce0bff9c";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

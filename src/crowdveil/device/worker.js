@@ -146,8 +146,9 @@ export class Device {
     });
   }
 
-  /** Charge, draw, store. @param {Study} study @param {string} levelName @param {Map<string, string>} answers */
+  /** Charge, draw, store. A device that was set back learns first what it has forgotten. @param {Study} study @param {string} levelName @param {Map<string, string>} answers */
   async protect(study, levelName, answers) {
+    await this.takeOverMirror();
     const { me } = await this.load(), level = study.levels.find((each) => each.name === levelName);
     if (!me || !level) throw new Refusal("study.level", { got: levelName });
     return commit(this.store, study, level, answers, { cap: capOf(me.cap), day: today(), since: since(me) });
@@ -201,18 +202,19 @@ export class Device {
       if (other) writes.push({ table: "settings", key: "me", value: me });
       return { result: more.length, writes };
     });
-    await this.takeOverMirror().catch(orElse(isOffline, () => null));
+    await this.takeOverMirror();
     return added;
   }
 
-  /** Start no lower than what the broker's copy says was spent. */
+  /** Start no lower than what the broker's copy says was spent, where it can be asked. */
   async takeOverMirror() {
     const { me } = await this.load();
-    if (!me?.token) return;
-    const { budget: mirror } = await api.me(me.token);
-    const elsewhere = { epsilon: mirror.epsilon_spent_nano, rho: mirror.rho_spent_nano };
+    const told = me?.token && await api.me(me.token).catch(orElse((error) => isOffline(error) || isUnknown(error), () => null));
+    if (!told) return;
+    const { epsilon_spent_nano: epsilon, rho_spent_nano: rho } = told.budget;
     await this.store.update(({ ledger }) => {
-      const line = carryOver(ledger, elsewhere, today());
+      // ε is exact on both sides; ρ is searched, and a hair more of it alone is nothing forgotten.
+      const line = epsilon > spent(ledger.values()).epsilon ? carryOver(ledger, { epsilon, rho }, today()) : null;
       return { writes: line ? [{ table: "ledger", key: line.key, value: line }] : [] };
     });
   }
