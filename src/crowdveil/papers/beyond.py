@@ -68,7 +68,7 @@ class BeyondChannel(Reproduction):
 
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
-        for seed in settings.seeds(4 if settings.quick else None):
+        for seed in settings.seeds(3 if settings.quick else None):
             for crowd in (*SCALES, *CHOICES):
                 settings.progress(f"{self.id}: {crowd}")
                 data = _scale_data(crowd, seed, settings) if crowd in SCALES else _choice_data(crowd, seed, settings)
