@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
-from crowdveil.errors import InputError
 from crowdveil.inference.auto import Auto
 from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.channel_bp import ChannelBP
@@ -20,6 +18,7 @@ from crowdveil.inference.population_mean import PopulationMean
 from crowdveil.inference.private_dawid_skene import PrivateDawidSkene
 from crowdveil.inference.weighted_mean import WeightedMean
 from crowdveil.inference.weighted_vote import WeightedVote
+from crowdveil.registry import made
 
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
@@ -67,11 +66,4 @@ def method(name: str, **parameters: Any) -> Method:
     >>> method("majority")
     Majority()
     """
-    kind = METHODS.get(name)
-    if kind is None:
-        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}")
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for parameter in parameters:
-        if parameter not in known:
-            raise InputError(f"method {name} has the parameters {', '.join(known) or 'none'}; got {parameter!r}")
-    return kind(**parameters)
+    return made("method", METHODS, name, parameters)

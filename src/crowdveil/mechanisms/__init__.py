@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
 from typing import Any
 
-from crowdveil.errors import InputError
 from crowdveil.mechanisms.base import ChannelMechanism, EpsilonMechanism, Mechanism
 from crowdveil.mechanisms.dense_factorization import DenseFactorization
 from crowdveil.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -21,6 +19,7 @@ from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.sparse_two_layer import SparseTwoLayer
 from crowdveil.mechanisms.subset_selection import SubsetSelection
 from crowdveil.mechanisms.two_layer import TwoLayer
+from crowdveil.registry import made
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
@@ -71,14 +70,4 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
     >>> mechanism("randomized-response", epsilon=1)
     RandomizedResponse(epsilon=1.0, protect_participation=False)
     """
-    kind = MECHANISMS.get(name)
-    if kind is None:
-        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {name!r}")
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for parameter in parameters:
-        if parameter not in known:
-            raise InputError(f"mechanism {name} has the parameters {', '.join(known)}; got {parameter!r}")
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
-            raise InputError(f"mechanism {name} needs {field.name}", fix=f"give --{field.name}")
-    return kind(**parameters)
+    return made("mechanism", MECHANISMS, name, parameters)
