@@ -1,7 +1,8 @@
 # The same verbs at the desk and in CI. Needs make, git and Python 3.11 or newer with venv; the rest installs itself.
 
 PYTHON ?= python3
-JOBS ?= 2
+# Test processes: one more than the two processors of CI, because many tests wait for a server, a browser or Spark.
+JOBS ?= 3
 ARGS ?=
 
 VENV := .venv
