@@ -46,5 +46,6 @@ def test_from_the_printed_addresses_to_the_estimate(
     page.screenshot(path=pictures / "console-demo.png")
     log = server.log_path.read_text(encoding="utf-8")
     server.end()
+    print(f"newcomer: from the command to the estimate in {took:.0f} s")
     assert took < THREE_MINUTES
     assert '"request"' not in log, "the request log must not push the addresses away"
