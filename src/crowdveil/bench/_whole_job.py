@@ -17,7 +17,7 @@ from crowdveil.bench._measure import crowd, in_process, row
 from crowdveil.files.write import coded_column, write_table
 from crowdveil.reports import Reports
 
-ITERATIONS = 10
+ITERATIONS = 5
 _CLOSING = """
 print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """

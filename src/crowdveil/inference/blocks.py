@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.counting import counted, counted_between
+from crowdveil.inference.counting import counted
 from crowdveil.inference.layout import kernels
 from crowdveil.inference.model import Block, Context, Parameters
 from crowdveil.reports import Reports
@@ -29,48 +29,61 @@ def blocks_for(n_reports: int, threads: int) -> int:
     return max(threads, min(n_reports // LARGE, 4 * threads, 16))
 
 
-def cuts(reports: Reports, n_blocks: int) -> NDArray[np.int64]:
-    """Borders between questions, so that the blocks have about equally many reports."""
-    if len(reports) < SMALL or n_blocks <= 1:
-        return np.array([0, reports.n_questions])
-    ends = np.cumsum(counted(reports.question, reports.n_questions))
-    wanted = np.arange(1, n_blocks) * (len(reports) / n_blocks)
+def cuts(counts: NDArray[np.int64], n_blocks: int) -> NDArray[np.int64]:
+    """Borders between questions, so that the blocks have about equally many reports; `counts` is by question."""
+    ends = np.cumsum(counts)
+    n_reports = int(ends[-1]) if len(ends) else 0
+    if n_reports < SMALL or n_blocks <= 1:
+        return np.array([0, len(counts)])
+    wanted = np.arange(1, n_blocks) * (n_reports / n_blocks)
     inner = np.searchsorted(ends, wanted) + 1
-    return np.unique(np.concatenate(([0], np.minimum(inner, reports.n_questions), [reports.n_questions])))
+    return np.unique(np.concatenate(([0], np.minimum(inner, len(counts)), [len(counts)])))
 
 
 def blocks_of(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = None) -> Iterator[Block]:
     """One block after the other, each made when it is asked for; large tables in order are not copied."""
-    borders = cuts(reports, n_blocks)
+    counts = counted(reports.question, reports.n_questions)
+    borders = cuts(counts, n_blocks)
+    ordered = len(reports) >= SMALL and bool(np.all(reports.question[1:] >= reports.question[:-1]))
     for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        yield _block(reports, _rows(reports, low, high), low, high, None if gold is None else gold[low:high])
+        rows = _run(reports, low, high) if ordered else _rows(reports, low, high, counts[low:high])
+        yield _block(reports, rows, low, counts[low:high], None if gold is None else gold[low:high])
 
 
-def _block(reports: Reports, rows: slice | NDArray[Any], low: int, high: int, gold: NDArray[np.int32] | None) -> Block:
-    question = reports.question[rows]
-    if low:
-        question = question - np.int32(low)
+def _block(
+    reports: Reports,
+    rows: slice | NDArray[Any],
+    low: int,
+    counts: NDArray[np.int64],
+    gold: NDArray[np.int32] | None,
+) -> Block:
+    def taken(column: NDArray[Any]) -> NDArray[Any]:
+        chosen: NDArray[Any] = column[rows] if isinstance(rows, slice) else kernels().take(column, rows)
+        return chosen
+
     return Block(
-        question,
-        reports.worker[rows],
-        reports.report[rows],
+        np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        taken(reports.worker),
+        taken(reports.report),
         # One channel needs no column: a single zero, seen from every row.
-        reports.channel[rows] if len(reports.channels) > 1 else np.broadcast_to(np.int16(0), len(question)),
-        high - low,
-        None if reports.number is None else reports.number[rows],
+        taken(reports.channel) if len(reports.channels) > 1 else np.broadcast_to(np.int16(0), int(counts.sum())),
+        len(counts),
+        None if reports.number is None else taken(reports.number),
         gold,
     )
 
 
-def _rows(reports: Reports, low: int, high: int) -> slice | NDArray[Any]:
+def _run(reports: Reports, low: int, high: int) -> slice:
+    """The rows of the questions from `low` to `high` (exclusive) where the table is in their order."""
+    return slice(*np.searchsorted(reports.question, [low, high]).tolist())
+
+
+def _rows(reports: Reports, low: int, high: int, counts: NDArray[np.int64]) -> NDArray[Any]:
     """The rows of the questions from `low` to `high` (exclusive), by question."""
     if len(reports) < SMALL:
         # Ties are broken by everything else, so that the order in which reports came cannot show in the last digit.
         extra = () if reports.number is None else (reports.number,)
         return np.lexsort((*extra, reports.report, reports.channel, reports.worker, reports.question))
-    if bool(np.all(reports.question[1:] >= reports.question[:-1])):
-        return slice(*np.searchsorted(reports.question, [low, high]).tolist())
-    counts = counted_between(reports.question, low, high)
     rows = np.empty(int(counts.sum()), dtype=np.int32 if len(reports) < 2**31 else np.int64)
     kernels().sort_rows(reports.question, low, high, np.cumsum(counts) - counts, rows)
     return rows

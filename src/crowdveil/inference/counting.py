@@ -24,15 +24,6 @@ def counted(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
     return total
 
 
-def counted_between(codes: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
-    """How often each code from `low` to `high` (exclusive) occurs."""
-    total = np.zeros(high - low, dtype=np.int64)
-    for piece in pieces(len(codes)):
-        part = codes[piece]
-        total += np.bincount(part[(part >= low) & (part < high)] - low, minlength=high - low)
-    return total
-
-
 def summed(codes: NDArray[Any], weights: Callable[[slice], NDArray[Any]], size: int) -> NDArray[np.float64]:
     """The sum of the weights at each code; the weights are made piece by piece."""
     total = np.zeros(size)

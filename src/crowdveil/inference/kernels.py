@@ -39,6 +39,22 @@ def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) 
             starts[code] += 1
 
 
+@njit(nogil=True, cache=True)
+def take(column: Array, rows: Array) -> Array:
+    """column[rows]; NumPy would first copy the row numbers to 64 bits."""
+    taken = np.empty(len(rows), dtype=column.dtype)
+    for index in range(len(rows)):
+        taken[index] = column[rows[index]]
+    return taken
+
+
+@njit(nogil=True, cache=True)
+def count_tiles(cell: Array, question: Array, across: int, cell_bits: int, question_bits: int, sizes: Array) -> None:
+    """How many rows each tile has."""
+    for index in range(len(cell)):
+        sizes[(question[index] >> question_bits) * across + (cell[index] >> cell_bits)] += 1
+
+
 def lay_out(cell: Array, question: Array, layout: Any) -> None:
     """Distribute rows (sorted by question) over the tiles."""
     slots = layout.starts[:-1].copy()

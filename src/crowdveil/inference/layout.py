@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.counting import counted, pieces
+from crowdveil.inference.counting import counted
 from crowdveil.inference.model import Block
 
 TILE_BYTES = 1 << 18
@@ -90,7 +90,9 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
         cells, cell = np.unique(cell, return_inverse=True)
         n_cells = len(cells)
     question_bits, cell_bits = _bits(n_cells, block.n_questions, len(block), n_options)
-    sizes = _tile_sizes(cell, block, n_cells, question_bits, cell_bits)
+    across = parts(n_cells, cell_bits)
+    sizes = np.zeros(parts(block.n_questions, question_bits) * across, dtype=np.int64)
+    kernels().count_tiles(cell, block.question, across, cell_bits, question_bits, sizes)
     made = Layout(
         np.zeros(len(cell) + AHEAD, np.uint16),
         np.zeros(len(cell) + AHEAD, np.uint16),
@@ -112,14 +114,3 @@ def _bits(n_cells: int, n_questions: int, n_rows: int, n_options: int) -> tuple[
     while bits < _MOST_BITS and parts(n_questions, bits) * parts(n_cells, bits) * LEAST_ROWS > n_rows:
         bits += 1
     return bits, bits
-
-
-def _tile_sizes(
-    cell: NDArray[Any], block: Block, n_cells: int, question_bits: int, cell_bits: int
-) -> NDArray[np.int64]:
-    across = parts(n_cells, cell_bits)
-    sizes = np.zeros(parts(block.n_questions, question_bits) * across, dtype=np.int64)
-    for piece in pieces(len(cell)):
-        tile = (block.question[piece] >> question_bits) * across + (cell[piece] >> cell_bits)
-        sizes += np.bincount(tile, minlength=len(sizes))
-    return sizes

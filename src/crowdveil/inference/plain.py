@@ -16,6 +16,18 @@ def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) 
     rows[:] = chosen[np.argsort(question[chosen], kind="stable")]
 
 
+def take(column: Array, rows: Array) -> Array:
+    """column[rows]."""
+    taken: Array = column[rows]
+    return taken
+
+
+def count_tiles(cell: Array, question: Array, across: int, cell_bits: int, question_bits: int, sizes: Array) -> None:
+    """How many rows each tile has."""
+    tile = (question >> question_bits).astype(np.int64) * across + (cell >> cell_bits)
+    sizes += np.bincount(tile, minlength=len(sizes))
+
+
 def lay_out(cell: Array, question: Array, layout: Any) -> None:
     """Distribute rows over the tiles."""
     tile = (question >> layout.question_bits).astype(np.int64) * layout.n_across + (cell >> layout.cell_bits)
