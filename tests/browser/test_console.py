@@ -123,7 +123,12 @@ def test_the_requesters_journey(
     page.get_by_role("button", name="Work out the plan").click()
     expect(page.locator("#plan .mixed")).to_have_count(2)
     page.get_by_role("region", name="What to expect").screenshot(path=pictures / "console-plan.png")
+    pay = page.locator("#level-medium-pay_cents")
+    pay.fill("-1")
     page.get_by_label("Offer level medium").uncheck()
+    expect(pay).to_be_visible()  # what is wrong is not folded away: nobody could find it
+    pay.fill("0")
+    expect(pay).to_be_hidden()
     page.get_by_label("Offer level high").uncheck()
     page.get_by_label("Offer level low").check()
     slider = page.locator("#level-low-epsilon")
