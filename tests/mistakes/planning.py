@@ -1,0 +1,75 @@
+"""Mistakes in what is spent and on whom: ledgers that give back, plans, selections, shares of mixed crowds."""
+
+from __future__ import annotations
+
+from mistakes.mutant import Mutant
+
+LEDGER = "tests/accounting/test_ledger.py"
+SELECTION = "tests/selection/test_selection.py"
+
+MUTANTS = (
+    Mutant(
+        "a release that gives privacy back",
+        "accounting/laws.py",
+        "    if not amount >= 0:",
+        "    if amount == float('inf') - 1:",
+        LEDGER,
+        "pays_privacy_back",
+    ),
+    Mutant(
+        "nothing at stake costs nothing",
+        "accounting/ledger.py",
+        "at_stake is not None and at_stake < 1",
+        "at_stake is not None and at_stake < -9",
+        LEDGER,
+        "said_to_be_at_stake",
+    ),
+    Mutant(
+        "a receipt that can be replaced",
+        "accounting/sqlite.py",
+        "AND (key = new.key OR number = new.number)",
+        "AND key = new.key || 'other'",
+        LEDGER,
+        "append_only",
+    ),
+    Mutant(
+        "votes weighed, but not their number",
+        "inference/votes.py",
+        "return _added(rows, channels, np.ones(len(channels)), n_questions, n_options)",
+        "return votes_of(rows, channels, n_questions, n_options)",
+        "tests/statistical/test_channel_methods.py",
+        "mixed_crowd",
+    ),
+    Mutant(
+        "a knowing reader's luck counted twice",
+        "plan/rehearsal.py",
+        "each.error - slope * each.knowing",
+        "each.error",
+        "tests/plan/test_rehearsal.py",
+        "counting_mistakes",
+    ),
+    Mutant(
+        "t answers at stake instead of 2t",
+        "plan/charge.py",
+        "min(n_questions, 2 * max_answers)",
+        "min(n_questions, max_answers)",
+        "tests/plan/test_planner.py",
+        "charge_of_a_study",
+    ),
+    Mutant(
+        "the covariance with the crowd's average dropped",
+        "selection/group_error.py",
+        "(0.0 if as_printed else 2.0)",
+        "0.0",
+        SELECTION,
+        "printed_formula",
+    ),
+    Mutant(
+        "paid although the next worker harms",
+        "selection/greedy.py",
+        "errors[best] >= before",
+        "errors[best] >= 2 * before",
+        SELECTION,
+        "before_harm",
+    ),
+)
