@@ -29,6 +29,7 @@ RESOLUTION = 0.002
 _WORK = 4_000_000.0
 _OVERHEAD = 4_000.0
 _FEWEST, _MOST = 8, 1000
+_RARE, _ENOUGH = 0.01, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,12 @@ def _summed(studies: Sequence[_Study], knowing: float, doubt: float, population:
 
 
 def _slope(error: Floats, known: Floats) -> float:
-    """How much of the knowing reader's luck is the method's luck too (the best control coefficient)."""
+    """How much of the knowing reader's luck is the method's luck too (the best control coefficient).
+
+    On choices the knowing reader is never worse; where mistakes are too rare to tell, all of its luck is shared.
+    """
+    if (error >= known - 1e-9).all() and np.count_nonzero(error > _RARE) < _ENOUGH:
+        return 1.0
     variance = float(known.var())
     if variance <= 0:
         return 0.0
