@@ -12,7 +12,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from crowdveil.engines.notes import Notes
 from crowdveil.engines.spark.notes import notes_in
@@ -76,10 +75,10 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
         check_same(found["table"], _identity(reports))
         return Job(reports, folder, notes, Sizes(**found["sizes"]), found["packing"], True)
     rows, n_rows = checked(reports)
-    workers = numbered_workers(reports, folder)
+    workers, n_workers = numbered_workers(reports, folder)
     n_tasks = n_blocks or max(2, -(-n_rows // REPORTS_PER_TASK))
-    blocks = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
-    job = Job(reports, folder, notes, _sizes(blocks, workers.count(), n_tasks), uuid4().hex, False)
+    n_questions, by_channel = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
+    job = Job(reports, folder, notes, Sizes(n_workers, n_questions, n_tasks, by_channel), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
     note = {"table": _identity(reports), "sizes": asdict(job.sizes), "packing": job.packing}
     notes.write(_NOTE, json.dumps(note).encode())
@@ -106,8 +105,11 @@ def hashed(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> DataFrame:
-    """Blocks of whole questions, written once; a worker who answered a question twice is refused."""
+def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> tuple[int, list[int]]:
+    """Blocks of whole questions, written once; a worker who answered a question twice is refused.
+
+    Questions and reports by channel come back: a few numbers from each block, and the blocks are few.
+    """
     n_channels = len(reports.channels)
 
     def pack(batches: Batches) -> Batches:
@@ -115,15 +117,10 @@ def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> 
 
     packed = rows.repartition(n_tasks, "question").mapInArrow(pack, PACKED)
     packed.write.mode("overwrite").option("compression", "none").parquet(f"{folder}/packed")
-    blocks = reports.spark.read.schema(PACKED).parquet(f"{folder}/packed")
-    twice = blocks.filter("duplicate is not null").select("duplicate").first()
-    if twice is not None:
-        raise refused(answered_twice(), f"question {twice[0]!r}")
-    return blocks
-
-
-def _sizes(blocks: DataFrame, n_workers: int, n_tasks: int) -> Sizes:
-    """A few numbers from each block; the blocks are few."""
-    rows = blocks.select(F.size("questions").alias("questions"), "by_channel").collect()
-    by_channel = [sum(counts) for counts in zip(*(row["by_channel"] for row in rows), strict=True)]
-    return Sizes(n_workers, sum(row["questions"] for row in rows), n_tasks, by_channel)
+    written = reports.spark.read.schema(PACKED).parquet(f"{folder}/packed")
+    blocks = written.select("n_questions", "by_channel", "duplicate").collect()
+    for block in blocks:
+        if block["duplicate"] is not None:
+            raise refused(answered_twice(), f"question {block['duplicate']!r}")
+    by_channel = np.sum([block["by_channel"] for block in blocks], axis=0)
+    return sum(block["n_questions"] for block in blocks), by_channel.tolist()

@@ -15,7 +15,7 @@ from crowdveil.inference.model import Statistics
 
 Batches = Iterator[pa.RecordBatch]
 
-PACKED = "questions array<string>, payload binary, by_channel array<long>, duplicate string"
+PACKED = "questions array<string>, payload binary, n_questions int, by_channel array<long>, duplicate string"
 STATE = "questions array<string>, payload binary, kept binary"
 CHUNKS = "label string, chunk int, data binary"
 STEP = f"{STATE}, {CHUNKS}"
@@ -25,6 +25,7 @@ _TYPES = {
     "questions": pa.list_(pa.string()),
     "payload": pa.binary(),
     "kept": pa.binary(),
+    "n_questions": pa.int32(),
     "by_channel": pa.list_(pa.int64()),
     "duplicate": pa.string(),
     "label": pa.string(),
@@ -57,7 +58,8 @@ def packed_rows(batches: Batches, n_channels: int) -> Batches:
     try:
         for packed in pack(pa.Table.from_batches(tables)):
             counts = np.bincount(packed.block.channel, minlength=n_channels).tolist()
-            yield row(PACKED, questions=packed.questions, payload=packed.to_bytes(), by_channel=counts)
+            told = {"n_questions": len(packed.questions), "by_channel": counts}
+            yield row(PACKED, questions=packed.questions, payload=packed.to_bytes(), **told)
     except DuplicateError as twice:
         yield row(PACKED, duplicate=str(twice))
 

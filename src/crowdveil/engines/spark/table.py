@@ -98,8 +98,8 @@ def coded(checked: DataFrame, workers: DataFrame, channels: tuple[AnyChannel, ..
     return checked.join(codes, "worker").select(*columns)
 
 
-def numbered_workers(reports: SparkReports, folder: str) -> DataFrame:
-    """Dense codes for the workers: distinct, sorted, counted within each partition, then offset.
+def numbered_workers(reports: SparkReports, folder: str) -> tuple[DataFrame, int]:
+    """Dense codes for the workers, and how many there are: distinct, sorted, counted within partitions, then offset.
 
     No dictionary on the driver, no hash that could merge two people, and the same codes for the same workers.
     """
@@ -116,7 +116,7 @@ def numbered_workers(reports: SparkReports, folder: str) -> DataFrame:
     )
     codes = kept.join(F.broadcast(starts), "part").select("worker", (F.col("start") + F.col("place")).alias("code"))
     codes.write.mode("overwrite").parquet(f"{folder}/workers")
-    return workers_in(spark, folder)
+    return workers_in(spark, folder), int(offsets[-1])
 
 
 def workers_in(spark: SparkSession, folder: str) -> DataFrame:
