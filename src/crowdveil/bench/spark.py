@@ -41,84 +41,134 @@ _MIB = 1 << 20
 
 
 def parts(quick: bool) -> dict[str, Callable[[], Iterator[dict[str, Any]]]]:
-    """What can be measured by itself, each in minutes; `quick` is for sizes at which Spark can only lose."""
+    """What can be measured by itself, each within minutes; a part makes what an earlier one has not left for it."""
     if find_spec("pyspark") is None or find_spec("psutil") is None or shutil.which("java") is None:
         return {}
-    sizes = {name: size // 500 if quick else size for name, size in SIZES.items()}
-    times = {name: partial(_times, n, LIMITS.get(name)) for name, n in sizes.items()}
-    return times | {f"memory-{name}": partial(_memory, n) for name, n in sizes.items()}
+    found: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {}
+    for name, size in SIZES.items():
+        n = size // 500 if quick else size
+        found[f"answers-{name}"] = partial(_answers, n)
+        found[f"packing-{name}"] = partial(_packing, n)
+        found[name] = partial(_times, n, LIMITS.get(name))
+        found[f"memory-{name}"] = partial(_memory, n)
+    return found
 
 
 def cases(quick: bool) -> Iterator[dict[str, Any]]:
-    """One row after the other; `quick` shows that it runs."""
+    """One row after the other; `quick` shows that it runs, at sizes where Spark can only lose."""
+    left_out = ("1m", "packing-1m", *(f"answers-{name}" for name in SIZES))
     for name, part in parts(quick).items():
-        if name in ("10m", "memory-1m") or (name != "1m" and not quick):
+        if name in ("packing-10m", "10m", "memory-1m") if quick else name not in left_out:
             yield from part()
 
 
-def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
-    found = _job("times", n)
+def _answers(n: int) -> Iterator[dict[str, Any]]:
+    """The tables that the other parts read, which they would otherwise make themselves."""
+    for kind in ("times", "memory"):
+        size = (_table(kind, n) / "answers.parquet").stat().st_size
+        yield row(f"spark, the table for {kind}", n, size / n, None, "", unit="bytes per answer on disk")
+
+
+def _packing(n: int) -> Iterator[dict[str, Any]]:
+    found = _job("packing", n, _table("times", n))
     yield row("spark, session and first job", n, found["start"], None, "", unit="s on the clock")
     yield row("spark, packing", n, found["packing"] * 1e9 / n, None, "", unit="ns per answer on the clock")
     yield row("spark, packed blocks", n, found["packed"] / n, None, "", unit="bytes per answer on disk")
+
+
+def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
+    found = _job("times", n, _table("times", n))
+    shutil.rmtree(_folder("times", n))
     for name in _METHODS:
         ours = found[name]
         yield row(f"spark, layout for {name}", n, ours["layout"] * 1e9 / n, None, "", unit="ns per answer on the clock")
         yield row(f"spark, states of {name}", n, ours["states"] / n, None, "", unit="bytes per answer on disk")
-        said = f" (ratio: spark/local, limit {limit:g})" if limit else " (ratio: spark/local)"
-        beside = row(
-            f"spark, {name}, one iteration{said}", n, ours["spark"], ours["local"], "local, one thread", unit="s"
-        )
+        case = f"spark, {name}, one iteration (ratio: spark/local{f', limit {limit:g}' if limit else ''})"
+        beside = row(case, n, ours["spark"], ours["local"], "local, one thread", unit="s on the clock")
         yield beside | {"ratio": ours["spark"] / ours["local"]}
 
 
 def _memory(n: int) -> Iterator[dict[str, Any]]:
-    found = _job("memory", n)
+    found = _job("memory", n, _table("memory", n))
+    shutil.rmtree(_folder("memory", n))
     yield row("spark, the driver's Python after a fit", n, found["python"] / _MIB, None, "", unit="MiB")
     yield row("spark, the driver's Java heap after a fit", n, found["heap"] / _MIB, None, "", unit="MiB")
     yield row("spark, results that never came to the driver", n, found["results"] / _MIB, None, "", unit="MiB")
 
 
-def _job(kind: str, n: int) -> dict[str, Any]:
-    """Make the answers in one process, and measure in another that has not seen them."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = "import sys\nfrom crowdveil.bench import spark\nspark.{}(*sys.argv[1:])"
-        in_process(script.format("make"), kind, n, folder)
-        command = [sys.executable, "-c", script.format(kind), str(n), folder]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+def _folder(kind: str, n: int) -> Path:
+    """Kept among the temporary files until the last part that needs it has run."""
+    return Path(tempfile.gettempdir()) / "crowdveil-bench-spark" / f"{kind}-{n}"
+
+
+def _table(kind: str, n: int) -> Path:
+    """The folder with the answers, made in a process of their own: what measures must not have seen them."""
+    folder = _folder(kind, n)
+    if not (folder / "answers.parquet").is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        in_process(_SCRIPT.format("make"), kind, n, folder)
+    return folder
+
+
+_SCRIPT = "import sys\nfrom crowdveil.bench import spark\nspark.{}(*sys.argv[1:])"
+
+
+def _job(kind: str, n: int, folder: Path) -> dict[str, Any]:
+    command = [sys.executable, "-c", _SCRIPT.format(kind), str(n), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def make(kind: str, n_answers: str, folder: str) -> None:
     """Write the answers with ids that are text."""
     answers = crowd(int(n_answers), text_ids=True, n_workers=_WORKERS if kind == "memory" else None)
-    write_answers(Path(folder) / "answers.parquet", answers)
+    unfinished = Path(folder) / "unfinished.parquet"
+    write_answers(unfinished, answers)
+    unfinished.rename(Path(folder) / "answers.parquet")
     print(len(answers))  # noqa: T201
 
 
-def times(n_answers: str, folder: str) -> None:
-    """Measure one size in this process and print what was found."""
-    engine, n = import_module("crowdveil.engines.spark"), int(n_answers)
+def packing(n_answers: str, folder: str) -> None:
+    """Measure the start and the packing in this process and print what was found."""
     begun = time.perf_counter()
-    spark = engine.open_spark("local[2]", **{"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"})
+    spark = _session()
     spark.range(10).count()
-    found: dict[str, Any] = {"start": time.perf_counter() - begun}
-    table = engine.read_spark(spark, Path(folder) / "answers.parquet")
-    begun = time.perf_counter()
-    job = engine.pack_on_spark(table, Path(folder) / "work")
-    found |= {"packing": time.perf_counter() - begun, "packed": _bytes(Path(folder) / "work" / "packed")}
+    started = time.perf_counter()
+    _packed(spark, folder, resume=False)
+    seconds = time.perf_counter() - started
+    spark.stop()
+    found = {"start": started - begun, "packing": seconds, "packed": _bytes(Path(folder) / "work" / "packed")}
+    print(json.dumps(found))  # noqa: T201
+
+
+def times(n_answers: str, folder: str) -> None:
+    """Measure layouts and iterations in this process, on Spark and then beside it, and print what was found."""
+    engine, found = import_module("crowdveil.engines.spark"), {}
+    spark = _session()
+    job = _packed(spark, folder, resume=True)
     with engine.one_task_per_file(spark):
         for name in _METHODS:
             found[name] = _on_spark(job, name)
     spark.stop()
-    reports = crowd(n)
+    reports = crowd(int(n_answers))
     for name in _METHODS:
         model = _method(name).model(context_of(reports))
         found[name]["local"] = _iteration(model, LocalEngine(threads=1).open(model, reports))
     print(json.dumps(found))  # noqa: T201
+
+
+def _session() -> Any:
+    engine = import_module("crowdveil.engines.spark")
+    return engine.open_spark("local[2]", **{"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"})
+
+
+def _packed(spark: Any, folder: str, *, resume: bool) -> Any:
+    engine = import_module("crowdveil.engines.spark")
+    table = engine.read_spark(spark, Path(folder) / "answers.parquet")
+    return engine.pack_on_spark(table, Path(folder) / "work", resume=resume)
 
 
 def _on_spark(job: Any, name: str) -> dict[str, float]:
@@ -136,8 +186,7 @@ def _on_spark(job: Any, name: str) -> dict[str, float]:
 
 def memory(n_answers: str, folder: str) -> None:
     """Fit, and print what the driver holds afterwards."""
-    engine = import_module("crowdveil.engines.spark")
-    spark = engine.open_spark("local[2]", **{"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "4"})
+    engine, spark = import_module("crowdveil.engines.spark"), _session()
     table = engine.read_spark(spark, Path(folder) / "answers.parquet")
     chosen = method("dawid-skene", max_iter=3, tol=-1.0, precision="float32")
     engine.fit_on_spark(chosen, table, f"{folder}/estimates", work=f"{folder}/work", workers_out=f"{folder}/workers")
