@@ -58,11 +58,12 @@ class Figure2a(Reproduction):
     needs_data = (DATASET,)
     interpretation = (
         f"{READING} The paper names neither the crowd nor the budgets. Default: only who rated a film can be asked "
-        "about it, θ is their mean rating, and the history is what they rated in 2004; no rating is made up. The "
-        "largest budget pays for all of them. Other readings are shown where stopping is compared with spending: the "
-        "workers who rated most can all be asked about every film, and get a likely rating where they gave none (film "
-        "mean plus own mean deviation plus an error as large as the residuals, in half stars); the history has only "
-        "films with 20 ratings. A verdict on stopping needs two standard errors of the paired difference over trials."
+        "about it, θ is their mean rating, and the history is what they rated in 2004; no rating is made up. The error "
+        "is E(RMSE), exact over the noise of the new reports. The largest budget pays for all of them. Other readings "
+        "are shown where stopping is compared with spending: the workers who rated most can all be asked about every "
+        "film, and get a likely rating where they gave none (film mean plus own mean deviation plus an error as large "
+        "as the residuals, in half stars); the history has only films with 20 ratings. A verdict on stopping needs two "
+        "standard errors of the paired difference over trials."
     )
     budgets: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
     reading: Reading = field(default_factory=Reading)
@@ -113,14 +114,14 @@ class Figure2a(Reproduction):
         names: Sequence[str],
         kept: dict[tuple[Any, ...], Chosen],
     ) -> list[Row]:
-        reports, ratings, who = crowd.reports(film, rng), crowd.ratings[:, film], crowd.population(film)
+        ratings, who = crowd.ratings[:, film], crowd.population(film)
         theta, rows = float(ratings[who].mean()), list[Row]()
         for budget in budgets:
             for name in names:
                 # Where everybody can be asked about every film, a policy always chooses the same people.
                 key = (name, budget, who.tobytes(), film if name == RANDOM else -1)
                 kept[key] = chosen = kept.get(key) or self._choose(crowd, who, name, budget, film)
-                rows += _judged(crowd, chosen, reports, name, budget, theta)
+                rows += _judged(crowd, chosen, ratings, name, budget, theta)
             # Without privacy everybody earns the pay of level none.
             sample = rng.permutation(who)[: max(int(budget / PAYS[0]), 1)]
             plain = float((ratings[sample].mean() - theta) ** 2)
@@ -233,16 +234,22 @@ class Chosen:
     corrected: float
 
 
-def _judged(crowd: Crowd, chosen: Chosen, reports: Floats, name: str, budget: float, theta: float) -> list[Row]:
+def _judged(crowd: Crowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float) -> list[Row]:
     """The error of the plain mean (4.4); for everybody's reports also that of a mean weighted by their noise."""
-    got = reports[chosen.places]
-    row: Row = {"policy": name, "budget": budget, "squared": float((got.mean() - theta) ** 2), "asked": chosen.asked}
-    rows = [row | {"cost": chosen.cost, "printed": chosen.printed, "corrected": chosen.corrected}]
+    opinions, noise = ratings[chosen.places], np.array(GAMMAS)[crowd.level[chosen.places]] ** 2
+    row: Row = {"policy": name, "budget": budget, "squared": _expected(opinions, noise, np.ones_like(noise), theta)}
+    shared: Row = {"asked": chosen.asked, "cost": chosen.cost, "printed": chosen.printed}
+    rows = [row | shared | {"corrected": chosen.corrected}]
     if name == SPEND:
-        weight = 1 / (_OPINIONS + np.array(GAMMAS)[crowd.level[chosen.places]] ** 2)
-        squared = float((np.average(got, weights=weight) - theta) ** 2)
+        squared = _expected(opinions, noise, 1 / (_OPINIONS + noise), theta)
         rows.append({"policy": WEIGHTED, "budget": budget, "squared": squared, "asked": chosen.asked})
     return rows
+
+
+def _expected(opinions: Floats, noise: Floats, weight: Floats, theta: float) -> float:
+    """E(RMSE²) over the noise, (4.5) and (4.12): the squared sampling error plus the variance of the noise."""
+    share = weight / weight.sum()
+    return float((share @ opinions - theta) ** 2 + share**2 @ noise)
 
 
 def stopping_gap(rows: Sequence[Row], budget: float) -> tuple[float, float]:
