@@ -108,7 +108,7 @@ def test_private_dawid_skene_finds_the_experts(settings: Settings) -> None:
 def test_stopping_at_no_gain_beats_spending_everything_at_the_largest_budget(settings: Settings) -> None:
     figure = Figure2a()
     top = figure.budgets[-1]
-    drawn = Settings(settings.seed, trials=24, quick=True)
+    drawn = Settings(settings.seed, trials=20, quick=True)
     rows = figure.measured(Films.load(settings), drawn, figure.reading, [top], [STOP, SPEND])
     mean, error = stopping_gap(rows, top)
     print(f"Loki, C = {top:g}: stopping {rmse(rows, STOP, top):.3f}, spending all {rmse(rows, SPEND, top):.3f}")
