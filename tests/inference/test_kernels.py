@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inference.crowds import choice_crowd, protected
 
-from crowdveil.inference import DawidSkene, OneCoin, kernels, layout, plain, row_kernels, row_plain
+from crowdveil.inference import DawidSkene, OneCoin, WeightedVote, kernels, layout, plain, row_kernels, row_plain
 from crowdveil.inference.model import Block
 
 
@@ -138,16 +138,21 @@ def test_a_layout_of_many_tiles_keeps_every_row(monkeypatch: pytest.MonkeyPatch)
 def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = protected(choice_crowd(1)[0], 2.0, 1)
     compiled = [kind(precision="float64").fit(reports) for kind in (DawidSkene, OneCoin)]
+    votes = WeightedVote().fit(reports)
     layout.kernels.cache_clear()
+    layout.row_kernels.cache_clear()
     monkeypatch.setattr(layout, "import_module", _without_numba)
     try:
         assert layout.kernels() is plain
+        assert layout.row_kernels() is row_plain
+        assert WeightedVote().fit(reports).value.tolist() == votes.value.tolist()
         for ours, kind in zip(compiled, (DawidSkene, OneCoin), strict=True):
             fallback = kind(precision="float64").fit(reports)
             np.testing.assert_allclose(fallback.posterior, ours.posterior, atol=1e-7)
             assert kind().fit(reports).value.tolist() == ours.value.tolist()
     finally:
         layout.kernels.cache_clear()
+        layout.row_kernels.cache_clear()
 
 
 def _without_numba(name: str) -> object:
