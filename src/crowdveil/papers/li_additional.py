@@ -128,51 +128,46 @@ class Additional(Reproduction):
         )
 
     def draw(self, rows: Sequence[Row]) -> Any:
-        times, rows = select(rows, kind="time"), select(rows, answers_each=float(self.answers_each))
-        numbers = sorted(set(column(select(rows, kind="none"), "important")))
-        series = [
-            Series(law, numbers, [mean_of(rows, "error", law=law, aggregator="TD", important=n) for n in numbers])
-            for law in FLIPS
-        ]
-        plain = [mean_of(rows, "error", kind="none", aggregator="TD", important=n) for n in numbers]
-        series.append(Series("no privacy", numbers, plain))
-        privacy = select(rows, kind="privacy")
-        bars = [
-            Series(
-                f"exact ε, {self.answers_each} answers",
-                [float(i) for i in range(len(privacy))],
-                column(privacy, "exact_epsilon"),
-                kind="bars",
-            )
-        ]
-        first = float(times[0]["seconds"])
-        sizes = column(times, "n_reports")
-        grown = [
-            Series("time of truth discovery", sizes, [float(row["seconds"]) / first for row in times]),
-            Series("linear", sizes, [size / sizes[0] for size in sizes], kind="points"),
-        ]
+        chosen = select(rows, answers_each=float(self.answers_each))
         return panels(
-            [
-                Panel(
-                    "important users",
-                    "number of important users of 60",
-                    "error rate, TD",
-                    series,
-                    {"coin, best constant": 0.5},
-                ),
-                Panel(
-                    "privacy of the laws",
-                    "law of the flip",
-                    "exact ε per value",
-                    bars,
-                    {"claimed ε": float(np.log(0.65 / 0.35))},
-                    categories=[str(row["law"]).replace(" ", "\n") for row in privacy],
-                ),
-                Panel("scaling", "reports", "CPU time, smallest = 1", grown),
-            ],
+            [_important(chosen), self._privacy(chosen), _grown(select(rows, kind="time"))],
             caption=f"All laws of the flip have mean .35. 60 workers, 100 questions, {self.answers_each} answers each; "
             "exact ε per value of a worker with that many answers, claimed ε .62.",
         )
+
+    def _privacy(self, rows: Sequence[Row]) -> Panel:
+        privacy = select(rows, kind="privacy")
+        places, exact = [float(i) for i in range(len(privacy))], column(privacy, "exact_epsilon")
+        return Panel(
+            "privacy of the laws",
+            "law of the flip",
+            "exact ε per value",
+            [Series(f"exact ε, {self.answers_each} answers", places, exact, kind="bars")],
+            {"claimed ε": float(np.log(0.65 / 0.35))},
+            categories=[str(row["law"]).replace(" ", "\n") for row in privacy],
+        )
+
+
+def _important(rows: Sequence[Row]) -> Panel:
+    numbers = sorted(set(column(select(rows, kind="none"), "important")))
+    series = [
+        Series(law, numbers, [mean_of(rows, "error", law=law, aggregator="TD", important=n) for n in numbers])
+        for law in FLIPS
+    ]
+    plain = [mean_of(rows, "error", kind="none", aggregator="TD", important=n) for n in numbers]
+    series.append(Series("no privacy", numbers, plain))
+    return Panel(
+        "important users", "number of important users of 60", "error rate, TD", series, {"coin, best constant": 0.5}
+    )
+
+
+def _grown(times: Sequence[Row]) -> Panel:
+    first, sizes = float(times[0]["seconds"]), column(times, "n_reports")
+    series = [
+        Series("time of truth discovery", sizes, [float(row["seconds"]) / first for row in times]),
+        Series("linear", sizes, [size / sizes[0] for size in sizes], kind="points"),
+    ]
+    return Panel("scaling", "reports", "CPU time, smallest = 1", series)
 
 
 def scaling(rows: Sequence[Row]) -> float:
