@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from broker import plain
 
 from crowdveil.bench._postgres import Postgres, free_port
 from crowdveil.client import Broker, Requester
@@ -61,7 +62,7 @@ class Server:
 
     def ready(self) -> bool:
         try:
-            return httpx.get(f"{self.address}/readyz", timeout=2).status_code == 200
+            return plain.get(f"{self.address}/readyz", timeout=2).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -75,8 +76,8 @@ class Server:
         return self._brokers[-1]
 
     def end(self) -> None:
-        """Stop serving and close what was opened towards it."""
-        self.stop()
+        """Stop serving at once and close what was opened towards it; leaving in peace is another test's matter."""
+        self.stop(signal.SIGKILL)
         for broker in self._brokers:
             broker.close()
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from broker import plain
 from broker.scene import Scene, books_balance, refused
 from broker.test_races import submission
 
@@ -30,7 +30,7 @@ def test_a_withdrawal_while_the_study_closes_is_not_undone(server: Any, make_dra
     requester, study, signed = running_study(server, make_draft, "closing while withdrawing")
     keys = [secrets.token_bytes(32) for _ in range(N)]
     with (
-        httpx.Client(base_url=f"{server.address}/api/v1", timeout=60) as http,
+        plain.Client(base_url=f"{server.address}/api/v1", timeout=60) as http,
         ThreadPoolExecutor(12) as pool,
     ):
 
@@ -48,7 +48,7 @@ def test_a_withdrawal_while_the_study_closes_is_not_undone(server: Any, make_dra
         assert closing.result()["state"] == "closed"
         assert {each.result().status_code for each in half + rest} == {200}
     token = {"Authorization": f"Bearer {requester._broker.token}"}
-    export = httpx.get(f"{server.address}/api/v1/requester/studies/{study}/exports/0", headers=token)
+    export = plain.get(f"{server.address}/api/v1/requester/studies/{study}/exports/0", headers=token)
     assert export.text.count("\n") == 1 + 5
     check = server.broker(server.operator()).call("GET", "/operator/ledger-check")
     assert check == {"holds": True, "problems": []}
@@ -57,7 +57,7 @@ def test_a_withdrawal_while_the_study_closes_is_not_undone(server: Any, make_dra
 def test_erasing_an_account_while_it_submits_is_one_or_the_other(server: Any, make_draft: Any) -> None:
     """The two want the same rows; in different orders each would wait for the other until one failed."""
     _, study, signed = running_study(server, make_draft, "erasing while submitting")
-    with httpx.Client(base_url=f"{server.address}/api/v1", timeout=60) as http, ThreadPoolExecutor(16) as pool:
+    with plain.Client(base_url=f"{server.address}/api/v1", timeout=60) as http, ThreadPoolExecutor(16) as pool:
 
         def both(token: str) -> tuple[int, int]:
             headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": secrets.token_hex(16)}

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from broker import plain
 from broker.conftest import Server, draft
 
 from crowdveil.broker.identity.totp import code_at
@@ -47,7 +48,7 @@ class Console:
     """A browser without scripts: keeps cookies, fills the CSRF token into forms."""
 
     def __init__(self, address: str, token: str = "") -> None:
-        self.http = httpx.Client(base_url=address, follow_redirects=False, timeout=60)
+        self.http = plain.Client(base_url=address, follow_redirects=False, timeout=60)
         self.http.headers["Referer"] = address
         if token:
             self.http.cookies.set(COOKIE, token, domain="127.0.0.1", path="/console/")

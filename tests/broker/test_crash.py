@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from broker import plain
 
 N_CLIENTS = 6
 N_KILLS = 5
@@ -27,7 +28,7 @@ class Client(threading.Thread):
         self.failures: list[str] = []
 
     def run(self) -> None:
-        with httpx.Client(base_url=f"{self._server.address}/api/v1", timeout=10) as http:
+        with plain.Client(base_url=f"{self._server.address}/api/v1", timeout=10) as http:
             while not self._ended.is_set():
                 token = self._insist(http, "POST", "/workers", {}, {})["token"]
                 headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": secrets.token_hex(16)}
@@ -91,7 +92,7 @@ def test_five_kills_under_load(database: str, request: Any, make_server: Any, ma
     # Every acknowledged submission is there exactly once, and asking again gets the very same receipt.
     assert requester.progress(study)["taken"] == len(sent)
     assert len({each["reply"]["receipt"] for each in sent}) == len(sent)
-    with httpx.Client(base_url=f"{server.address}/api/v1") as http:
+    with plain.Client(base_url=f"{server.address}/api/v1") as http:
         for each in sent[:: max(1, len(sent) // 25)]:
             again = http.post(f"/studies/{study}/submissions", json=each["body"], headers=each["headers"])
             assert (again.status_code, again.json()) == (200, each["reply"])

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from broker import plain
 
 OLD = json.loads((Path(__file__).parent / "fixtures" / "schema-0001.json").read_text())
 ALIAS = "old"
@@ -63,7 +63,7 @@ def test_an_old_database_is_upgraded_with_everything_in_it(old_place: tuple[Path
     home, url = old_place
     server = make_server(url, home=home)
     api = {
-        role: httpx.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"})
+        role: plain.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"})
         for role, token in OLD["tokens"].items()
     }
     assert api["operator"].get("/operator/ledger-check").json() == {"holds": True, "problems": []}

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import httpx
+from broker import plain
 
 from crowdveil.client import Broker, Worker
 from crowdveil.files.reports import read_reports
@@ -67,14 +67,14 @@ def test_logs_and_metrics_name_routes_and_nobody(sqlite_server: Any, make_draft:
     assert submitted
     assert set(submitted[-1]) == {"at", "level", "message", "method", "route", "status", "milliseconds"}
     text = json.dumps(requests)
-    metrics = httpx.get(f"{sqlite_server.address}/metrics").text
+    metrics = plain.get(f"{sqlite_server.address}/metrics").text
     for secret in (study, account, token, "127.0.0.1"):
         assert secret not in text
         assert secret not in metrics
     assert re.search(
         r'crowdveil_requests_total\{method="POST",route="api/v1/studies/.+/submissions",status="201"\} \d+', metrics
     )
-    assert httpx.get(f"{sqlite_server.address}/healthz").json() == {"alive": True}
+    assert plain.get(f"{sqlite_server.address}/healthz").json() == {"alive": True}
 
 
 def test_exports_agree_in_every_format(server: Any, make_draft: Any, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_exports_agree_in_every_format(server: Any, make_draft: Any, tmp_path: P
         with Worker(Broker(server.address), tmp_path / str(number)) as worker:
             worker.sign_up()
             worker.answer(study, {"ill": "yes"} if number else {})
-    running = httpx.get(
+    running = plain.get(
         f"{server.address}/api/v1/requester/studies/{study}/exports/0",
         headers={"Authorization": f"Bearer {requester._broker.token}"},
     )
@@ -117,16 +117,16 @@ def test_a_second_start_keeps_everything_and_prints_no_password(make_server: Any
 
 
 def test_the_workers_app_is_served_the_same_to_everybody(sqlite_server: Any) -> None:
-    plain = httpx.get(f"{sqlite_server.address}/app/api.js")
-    with_cookie = httpx.get(
+    bare = plain.get(f"{sqlite_server.address}/app/api.js")
+    with_cookie = plain.get(
         f"{sqlite_server.address}/app/api.js", headers={"Cookie": "a=b", "Authorization": "Bearer x"}
     )
-    assert plain.status_code == 200
-    assert plain.content == with_cookie.content
-    assert "set-cookie" not in plain.headers
-    assert "default-src 'none'" in plain.headers["content-security-policy"]
-    again = httpx.get(f"{sqlite_server.address}/app/api.js", headers={"If-None-Match": plain.headers["etag"]})
+    assert bare.status_code == 200
+    assert bare.content == with_cookie.content
+    assert "set-cookie" not in bare.headers
+    assert "default-src 'none'" in bare.headers["content-security-policy"]
+    again = plain.get(f"{sqlite_server.address}/app/api.js", headers={"If-None-Match": bare.headers["etag"]})
     assert again.status_code == 304
     for outside in ("../broker/settings.py", "%2e%2e/broker/settings.py", "package.json", ".hidden.js", ""):
-        reply = httpx.get(f"{sqlite_server.address}/app/{outside}")
+        reply = plain.get(f"{sqlite_server.address}/app/{outside}")
         assert reply.status_code == (200 if not outside else 404) or reply.status_code == 404

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+from broker import plain
 
 N = 40
 
@@ -47,7 +48,7 @@ def test_forty_accepts_of_a_budget_for_ten_grant_exactly_ten(server: Any, make_d
     granted_by_rho = budget["rho_cap_nano"] // cost["rho_nano"]
     assert granted_by_rho <= 10
 
-    with httpx.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"}) as http:
+    with plain.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"}) as http:
         bodies = {study: {"level": "medium", "study_sha256": hashes[study]} for study in studies}
         replies = all_at_once(
             [lambda s=study: http.put(f"/studies/{s}/reservation", json=bodies[s], timeout=60) for study in studies]
@@ -67,7 +68,7 @@ def test_forty_identical_submissions_store_one_and_give_thirty_nine_receipts(ser
     signed = server.broker().call("GET", f"/studies/{study}")
     body = submission(signed["definition"], signed["sha256"])
     headers = {"Authorization": f"Bearer {server.worker_token()}", "Idempotency-Key": secrets.token_hex(16)}
-    with httpx.Client(base_url=f"{server.address}/api/v1", headers=headers) as http:
+    with plain.Client(base_url=f"{server.address}/api/v1", headers=headers) as http:
         send = lambda: http.post(f"/studies/{study}/submissions", json=body, timeout=60)  # noqa: E731
         replies = all_at_once([send] * N)
         different = http.post(f"/studies/{study}/submissions", json=body | {"withdrawal_sha256": "0" * 64})
@@ -87,7 +88,7 @@ def test_money_for_five_hundred_pays_exactly_five_hundred(server: Any, make_draf
     with ThreadPoolExecutor(16) as pool:
         tokens = list(pool.map(lambda _: server.worker_token(), range(n_asking)))
 
-    with httpx.Client(base_url=f"{server.address}/api/v1", limits=httpx.Limits(max_connections=24)) as http:
+    with plain.Client(base_url=f"{server.address}/api/v1", limits=httpx.Limits(max_connections=24)) as http:
 
         def take_part(token: str) -> str:
             headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": secrets.token_hex(16)}
@@ -113,7 +114,7 @@ def test_the_last_place_is_given_once(server: Any, make_draft: Any) -> None:
         headers = {"Authorization": f"Bearer {token}"}
         body = {"level": "medium", "study_sha256": sha256}
         url = f"{server.address}/api/v1/studies/{study}/reservation"
-        return httpx.put(url, json=body, headers=headers, timeout=60).status_code
+        return plain.put(url, json=body, headers=headers, timeout=60).status_code
 
     with ThreadPoolExecutor(12) as pool:
         assert Counter(pool.map(accept, tokens)) == {201: 3, 409: 9}
@@ -122,7 +123,7 @@ def test_the_last_place_is_given_once(server: Any, make_draft: Any) -> None:
 
 def test_chains_of_the_log_and_the_audit_do_not_break_under_concurrency(server: Any, make_draft: Any) -> None:
     token = server.requester_token("many at once")
-    with httpx.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"}) as http:
+    with plain.Client(base_url=f"{server.address}/api/v1", headers={"Authorization": f"Bearer {token}"}) as http:
         made = all_at_once([lambda: http.post("/requester/studies", json=make_draft(), timeout=60)] * 12)
         assert {reply.status_code for reply in made} == {201}
         studies = [reply.json()["id"] for reply in made]

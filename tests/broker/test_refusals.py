@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from broker import plain
 
 INJECTIONS = [
     "'; DROP TABLE intake_submission; --",
@@ -48,7 +49,7 @@ class Ready:
         headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": key or secrets.token_hex(16)}
         content = json.dumps(body).encode() if raw is None else raw
         url = f"{self.server.address}/api/v1/studies/{self.study}/submissions"
-        return httpx.post(url, content=content, headers=headers, timeout=30)
+        return plain.post(url, content=content, headers=headers, timeout=30)
 
     def nothing_stored(self) -> None:
         assert self.requester.progress(self.study)["taken"] == 0
@@ -145,14 +146,14 @@ def test_injections_do_nothing(ready: Ready, text: str) -> None:
         f"/api/v1/log?after={text}",
         f"/app/{text}",
     ):
-        assert httpx.get(address + path).status_code in (400, 404, 422)
+        assert plain.get(address + path).status_code in (400, 404, 422)
     headers = {"Authorization": f"Bearer {ready.token}".encode(), "Idempotency-Key": text.encode()}
     url = f"{address}/api/v1/studies/{ready.study}/submissions"
-    assert httpx.post(url, json=ready.body(), headers=headers).status_code in (400, 422)
+    assert plain.post(url, json=ready.body(), headers=headers).status_code in (400, 422)
     body = ready.body()
     body["reports"][0]["question"] = text
     assert ready.post(body).status_code == 422
-    assert httpx.get(f"{address}/healthz", headers={"Host": "evil.example"}).status_code in (200, 400)
+    assert plain.get(f"{address}/healthz", headers={"Host": "evil.example"}).status_code in (200, 400)
     ready.nothing_stored()
 
 
@@ -203,7 +204,7 @@ DRAFTS = {
 def test_a_draft_that_makes_no_sense_is_refused(ready: Ready, make_draft: Any, name: str) -> None:
     token = ready.requester._broker.token
     url = f"{ready.server.address}/api/v1/requester/studies"
-    reply = httpx.post(url, json=make_draft(**DRAFTS[name]), headers={"Authorization": f"Bearer {token}"})
+    reply = plain.post(url, json=make_draft(**DRAFTS[name]), headers={"Authorization": f"Bearer {token}"})
     assert reply.status_code == 422, reply.text
     assert reply.json()["detail"]
 
@@ -213,6 +214,6 @@ def test_research_mechanisms_are_never_deployed(ready: Ready, make_draft: Any, m
     levels = [{"name": "low", "mechanism": mechanism, "epsilon": "1", "pay_cents": 1}]
     study = ready.requester.create(make_draft(levels=levels))
     url = f"{ready.server.address}/api/v1/requester/studies/{study}/open"
-    reply = httpx.post(url, headers={"Authorization": f"Bearer {ready.requester._broker.token}"})
+    reply = plain.post(url, headers={"Authorization": f"Bearer {ready.requester._broker.token}"})
     assert reply.status_code == 422, reply.text
     assert ready.requester.study(study)["state"] == "draft"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from broker import plain
 
 KEY = "0" * 32
 PUBLIC = {
@@ -60,7 +60,7 @@ def tokens(server: Any) -> dict[str, str]:
 
 
 def operations(server: Any) -> list[tuple[str, str]]:
-    schema = httpx.get(f"{server.address}/api/v1/openapi.json").json()
+    schema = plain.get(f"{server.address}/api/v1/openapi.json").json()
     assert schema["openapi"].startswith("3.1")
     return [
         (method.upper(), path.removeprefix("/api/v1"))
@@ -73,7 +73,7 @@ def test_every_endpoint_opens_to_its_role_only(server: Any, tokens: dict[str, st
     wrong = []
     found = operations(server)
     assert len(found) > 50
-    with httpx.Client(base_url=f"{server.address}/api/v1") as http:
+    with plain.Client(base_url=f"{server.address}/api/v1") as http:
         for method, path in found:
             # Erasing the very accounts that ask would end the table early.
             if (method, path) in {("DELETE", "/workers/me"), ("DELETE", "/sessions/current")}:
@@ -101,7 +101,7 @@ def test_every_endpoint_opens_to_its_role_only(server: Any, tokens: dict[str, st
 )
 def test_a_token_that_was_never_issued_opens_nothing(server: Any, token: str) -> None:
     headers = {"Authorization": b"Bearer " + token.encode()}
-    reply = httpx.get(f"{server.address}/api/v1/workers/me", headers=headers)
+    reply = plain.get(f"{server.address}/api/v1/workers/me", headers=headers)
     assert reply.status_code in (400, 401, 431)
 
 
@@ -111,12 +111,12 @@ def test_ended_tokens_are_worth_nothing(server: Any) -> None:
     broker.call("GET", "/account")
     broker.call("DELETE", "/sessions/current")
     assert (
-        httpx.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+        plain.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     )
     worker = server.worker_token()
     server.broker(worker).call("DELETE", "/workers/me")
     headers = {"Authorization": f"Bearer {worker}"}
-    assert httpx.get(f"{server.address}/api/v1/workers/me", headers=headers).status_code == 401
+    assert plain.get(f"{server.address}/api/v1/workers/me", headers=headers).status_code == 401
 
 
 def test_a_one_time_code_cannot_be_replayed_nor_a_one_time_password_reused(server: Any) -> None:
@@ -124,9 +124,9 @@ def test_a_one_time_code_cannot_be_replayed_nor_a_one_time_password_reused(serve
     made = operator.call("POST", "/operator/accounts", {"name": "replayed", "role": "requester"})
     server.enrolled("replayed", made["one_time_password"])
     again = {"name": "replayed", "password": made["one_time_password"]}
-    assert httpx.post(f"{server.address}/api/v1/sessions", json=again).status_code == 401
+    assert plain.post(f"{server.address}/api/v1/sessions", json=again).status_code == 401
     without_code = {"name": "replayed", "password": "a lasting password of replayed"}
-    assert httpx.post(f"{server.address}/api/v1/sessions", json=without_code).status_code == 401
+    assert plain.post(f"{server.address}/api/v1/sessions", json=without_code).status_code == 401
 
 
 def test_whoever_lost_the_authenticator_enrols_anew(server: Any) -> None:
@@ -134,7 +134,7 @@ def test_whoever_lost_the_authenticator_enrols_anew(server: Any) -> None:
     made = operator.call("POST", "/operator/accounts", {"name": "lost phone", "role": "requester"})
     old = server.enrolled("lost phone", made["one_time_password"])
     again = operator.call("POST", f"/operator/accounts/{made['id']}/resets")
-    assert httpx.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {old}"}).status_code == 401
+    assert plain.get(f"{server.address}/api/v1/account", headers={"Authorization": f"Bearer {old}"}).status_code == 401
     assert server.broker(server.enrolled("lost phone", again["one_time_password"])).call("GET", "/account")
 
 
@@ -154,8 +154,8 @@ def test_nobody_sees_another_requesters_study(server: Any, make_draft: Any) -> N
     ]:
         url = f"{server.address}/api/v1/requester/studies/{study}{path}"
         body = make_draft() if method == "PUT" else None
-        assert httpx.request(method, url, headers=headers, json=body).status_code == 404
-    assert httpx.get(f"{server.address}/api/v1/studies/{study}").status_code == 404
+        assert plain.request(method, url, headers=headers, json=body).status_code == 404
+    assert plain.get(f"{server.address}/api/v1/studies/{study}").status_code == 404
     assert mine.study(study)["state"] == "draft"
 
 

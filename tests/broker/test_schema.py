@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from broker import plain
 
 from crowdveil.client import Requester
 
@@ -24,7 +24,7 @@ ROOMS = {"worker": ("public", "worker"), "requester": ("requester",), "operator"
 
 def tags_of_operations(server: Any) -> list[str]:
     """The tag of every operation that the document has; each has one."""
-    paths = httpx.get(f"{server.address}/api/v1/openapi.json").json()["paths"].values()
+    paths = plain.get(f"{server.address}/api/v1/openapi.json").json()["paths"].values()
     return [tag for path in paths for operation in path.values() for tag in operation["tags"]]
 
 
