@@ -20,6 +20,8 @@ from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.files.reports import METADATA_KEY, channels_json, domain_json
 
+# So many at a time: enough for a good Parquet row group, and little beside what the broker holds anyway.
+_ROWS = 20_000
 _COLUMNS = ("worker", "question", "report", "channel")
 _SCHEMA = [("worker", pa.string()), ("question", pa.string()), ("report", pa.string()), ("channel", pa.int16())]
 
@@ -66,7 +68,7 @@ def _column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str,
     """Columns of texts, chunk by chunk. Workers get new names in every export, unless the study is linkable."""
     spelled = [[_spelled(output) for output in channel.outputs] for channel in part.channels]
     seen = 0
-    for stored in chunks(study, opened):
+    for stored in chunks(study, opened, size=max(1, _ROWS // len(opened.questions))):
         linkable = opened.document["linkable"]
         names = stored.pseudonyms if linkable else [f"w{seen + place}" for place in range(len(stored))]
         seen += len(stored)
