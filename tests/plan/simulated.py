@@ -16,9 +16,12 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import SKILLS, Crowd, Setting
+from crowdveil.plan.population import prior_spread
 from crowdveil.plan.recommend import FOR_CHOICES, FOR_SCALES, channel_of
 
 OPTIONS = "abcdefghij"
+# Errors below this part of a guess's are told apart by nobody: one wrong among a thousand questions of two options.
+RESOLUTION = 0.002
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Case:
     setting: Setting
     population: bool
     mechanism: str | None
+
+    @property
+    def guess(self) -> float:
+        """The error of not asking anybody."""
+        return prior_spread(self.setting.domain) if self.population else self.setting.prior_error
 
     def __str__(self) -> str:
         setting = self.setting
@@ -74,7 +82,11 @@ def _served(setting: Setting, name: str | None) -> bool:
 def simulated_error(
     case: Case, mechanism_name: str, rng: np.random.Generator, *, most: int = 400, precision: float = 0.03
 ) -> tuple[float, float]:
-    """The mean error over studies until its relative standard error is small, and that standard error."""
+    """The mean error over studies until its standard error is small beside it, and that standard error.
+
+    Where the error is below RESOLUTION of a guess's, small beside that is enough.
+    """
+    least = RESOLUTION * case.guess
     made = mechanism(
         mechanism_name, epsilon=case.setting.epsilon, protect_participation=case.setting.protect_participation
     )
@@ -84,9 +96,10 @@ def simulated_error(
         reports = made.randomize(answers, entropy_from(int(rng.integers(2**62))))
         errors.append(float(errors_of(case.setting, truth, reports, skill, population=case.population).mean()))
         mean, noise = float(np.mean(errors)), float(np.std(errors)) / math.sqrt(len(errors))
-        enough = len(errors) >= 20 and noise < precision * mean * (2 if case.population else 1)
-        if enough or len(errors) == most:
-            return (math.sqrt(mean), noise / (2 * math.sqrt(mean))) if case.population else (mean, noise)
+        if case.population:
+            mean, noise = math.sqrt(mean), noise / (2 * math.sqrt(mean))
+        if (len(errors) >= 15 and noise < precision * max(mean, least)) or len(errors) == most:
+            return mean, noise
 
 
 def errors_of(
@@ -100,7 +113,7 @@ def errors_of(
     if population:
         estimate = method("population-mean" if isinstance(setting.domain, Scale) else "frequency").fit(reports)
         found = estimate.value[:, None] if isinstance(setting.domain, Scale) else estimate.posterior
-        return ((found - truth) ** 2).mean(axis=1)
+        return np.where(estimate.answered, ((found - truth) ** 2).mean(axis=1), prior_spread(setting.domain) ** 2)
     if isinstance(setting.domain, Scale):
         estimate = method("channel-em").fit(reports)
         guess = float(setting.domain.numbers.mean())

@@ -88,3 +88,12 @@ def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
     found = plan(setting, mechanism="randomized-response")
     assert 0 <= found.expected_error < 1e-6
     assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))
+
+
+@pytest.mark.parametrize("domain", [YES, STARS])
+@pytest.mark.parametrize("population", [False, True])
+def test_questions_nobody_reported_on_count_as_guesses(domain: Choices | Scale, population: bool) -> None:
+    setting = Setting(domain, 2.0, 3, 0.02, Crowd.named("good", domain), n_questions=30)
+    found = plan(setting, population=population, mechanism="randomized-response", effort=0.2)
+    assert found.expected_error == pytest.approx(found.prior_error, rel=0.1)
+    assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))

@@ -23,7 +23,7 @@ from crowdveil.plan.setting import Part, Setting
 
 Floats = NDArray[np.float64]
 
-PRECISION = 0.025
+PRECISION = 0.02
 RESOLUTION = 0.002
 """Errors below this part of a guess's are not told apart: one wrong among a thousand questions of two options."""
 _WORK = 4_000_000.0
@@ -92,7 +92,9 @@ def _study(setting: Setting, drawn: Drawn, name: str, population: bool) -> _Stud
     estimate = method(name).fit(drawn.reports)
     if population:
         found = estimate.value[:, None] if isinstance(setting.domain, Scale) else estimate.posterior
-        square = ((found - drawn.truth) ** 2).mean(axis=1)
+        # Where nobody reported it is a guess, whose error is not that of the evenly spread opinions drawn here.
+        guess = prior_spread(setting.domain) ** 2
+        square = np.where(estimate.answered, ((found - drawn.truth) ** 2).mean(axis=1), guess)
         return _Study(square, np.zeros_like(square), square)
     belief = log_evidence(setting, drawn)
     if isinstance(setting.domain, Scale):
