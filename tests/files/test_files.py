@@ -187,7 +187,7 @@ def test_the_registry_is_not_empty() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (gzip.compress(b"worker,question,answer\n1,1,yes\n"), "compressed; unpack it first"),
+        (gzip.compress(b"worker,question,answer\n1,1,yes\n", mtime=0), "compressed; unpack it first"),
         (b"worker;question;answer\n1;1;yes\n", "commas between cells instead of ';'"),
         (b"worker\tquestion\tanswer\n1\t1\tyes\n", "commas between cells instead of '\\t'"),
     ],
