@@ -10,7 +10,9 @@ from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, neede
 from crowdveil.guarantee import round_up
 from crowdveil.plan import Crowd, Plan, Setting
 from crowdveil.plan import plan as make_plan
-from crowdveil.plan.rehearsal import RESOLUTION
+
+# Less than this part of a guess's error is as good as none.
+_NONE = 0.002
 
 
 def command(
@@ -84,8 +86,10 @@ def _print(found: Plan, target: float | None) -> None:
 
 def _spelled(found: Plan) -> str:
     """No digits that the planner cannot vouch for."""
-    least = RESOLUTION * found.prior_error
-    return f"below {least:.2g}" if found.expected_error < least else f"{found.expected_error:.3g}"
+    least, known = _NONE * found.prior_error, found.expected_error > 3 * found.standard_error
+    if known and found.expected_error >= least:
+        return f"{found.expected_error:.3g}"
+    return f"below {max(found.expected_error + 2 * found.standard_error, least):.2g}"
 
 
 def _rehearsed(found: Plan) -> str:

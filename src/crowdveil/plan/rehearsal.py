@@ -24,8 +24,9 @@ from crowdveil.plan.setting import Part, Setting
 Floats = NDArray[np.float64]
 
 PRECISION = 0.02
-RESOLUTION = 0.002
-"""Errors below this part of a guess's are not told apart: one wrong among a thousand questions of two options."""
+RESOLUTION = 0.02
+"""Errors below this part of a guess's (1 % wrong on two options) are told to that precision only: rare studies in which
+everything goes wrong decide their mean, and no simulation of a few hundred tells how rare they are."""
 _WORK = 4_000_000.0
 _OVERHEAD = 4_000.0
 _FEWEST, _MOST = 8, 1000
