@@ -49,9 +49,10 @@ class Estimate:
     """Values with their uncertainty, the workers' skills, and how they were found.
 
     `value` holds option codes for choices (-1: nobody answered, no estimate) and numbers for scales (NaN then).
-    `posterior` has one row per question and one column per option (choices) or is None. `low` and `high` bound
-    the number (scales), or the probability or share of the value (choices), at `level`. `trace` is the objective
-    named in `objective`, iteration by iteration. `parameters` are what a warm start needs.
+    `posterior` has one row per question and one column per option (choices) or is None; of methods that count votes it
+    holds shares of votes, no probabilities, and `provenance["posterior"]` says so. `low` and `high` bound the number
+    (scales), or the probability or share of the value (choices), at `level`. `trace` is the objective named in
+    `objective`, iteration by iteration. `parameters` are what a warm start needs.
     """
 
     method: str

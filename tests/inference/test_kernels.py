@@ -36,6 +36,12 @@ def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: 
     for index, module in enumerate((kernels, plain)):
         module.sweep_logs(made, table, sums[index])
         module.sweep_counts(made, sums[index], counts[index])
+    left = np.zeros((2, 50, n_options))
+    chances = rng.uniform(0, 1, size=(3, max(made.n_cells, 50), n_options))
+    for index, module in enumerate((kernels, plain)):
+        module.sweep_apart(made, chances[0], chances[1], 0.5 * chances[2], left[index])
+    np.testing.assert_allclose(left[0], left[1], atol=1e-9)
+    assert n_rows == 0 or left[0].any()
     np.testing.assert_allclose(sums[0], sums[1], atol=1e-12)
     np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
     assert sums[0].sum() == pytest.approx(table[_cells(made, block, n_options)].sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from inference.families import calibration_error
 
 from crowdveil import Answers, Choices, Reports, Scale
 from crowdveil.entropy import entropy_from
@@ -39,17 +40,6 @@ def test_channel_em_resolves_far_below_its_grid() -> None:
     estimate = method("channel-em").fit(Reports.unprotected(crowd.answers))
     assert np.abs(estimate.value - crowd.truth).mean() < 0.05
     assert ((estimate.low <= crowd.truth) & (crowd.truth <= estimate.high)).mean() >= 0.88
-
-
-def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """The expected distance between confidence and accuracy, over ten bins."""
-    bins = np.minimum((confidence * 10).astype(int), 9)
-    return float(
-        sum(
-            abs(confidence[bins == place].mean() - right[bins == place].mean()) * (bins == place).mean()
-            for place in np.unique(bins)
-        )
-    )
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, None])

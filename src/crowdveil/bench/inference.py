@@ -23,7 +23,7 @@ from crowdveil.inference.threads import LocalEngine
 from crowdveil.reports import Reports
 
 PEER = "crowd-kit"
-_PURE: dict[str, Any] = {"smoothing": 0.0, "trust": 0.0, "class_smoothing": 0.0}
+_PURE: dict[str, Any] = {"prior": "none"}
 _ROUNDS = 3
 
 

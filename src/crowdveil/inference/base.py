@@ -22,6 +22,8 @@ class Method(ABC):
     summary: ClassVar[str]
     numeric: ClassVar[bool] = False
     """True when values are numbers, False when they are options."""
+    shares: ClassVar[bool] = False
+    """True when posteriors and confidences are shares of votes, which are no probabilities of being right."""
 
     @abstractmethod
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:

@@ -25,7 +25,7 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_
 from crowdveil.inference.message_model import MessageModel, normalised, reading
 from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
-from crowdveil.inference.votes import table_channels
+from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, table_channels
 from crowdveil.inference.worker_types import WorkerTypes, worker_types
 from crowdveil.reports import Reports
 
@@ -42,7 +42,7 @@ class ChannelBPModel(MessageModel):
 
     types: WorkerTypes
     type_weight: float
-    class_weight: float
+    class_prior: float
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
@@ -87,8 +87,8 @@ class ChannelBPModel(MessageModel):
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
-        types = self.type_weight * self.types.share + belief.sum(axis=0)
-        classes = self.class_weight / self.emission.n_options + statistics["classes"]
+        types = self.type_weight * self.types.share + self.types.alike(belief.sum(axis=0))
+        classes = self.class_prior + statistics["classes"]
         log_types = np.log(types / types.sum())
         return {
             "belief": statistics["messages"] + log_types,
@@ -163,7 +163,7 @@ def ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelBP(IterativeMethod):
-    """Belief propagation for choices; `type_weight` and `class_weight` are pseudo-workers and pseudo-questions.
+    """Belief propagation for choices; `type_weight` pseudo-workers, `class_smoothing` pseudo-questions a class.
 
     >>> from crowdveil import Answers, Choices, Reports
     >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
@@ -179,14 +179,14 @@ class ChannelBP(IterativeMethod):
     max_iter: int = 200
     tol: float = 1e-4
     type_weight: float = 10.0
-    class_weight: float = 30.0
+    class_smoothing: float = CLASS_SMOOTHING
     damping: float = 0.3
     precision: Precision = "float32"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         IterativeMethod.__post_init__(self)
-        for name in ("type_weight", "class_weight"):
+        for name in ("type_weight", "class_smoothing"):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be positive; got {getattr(self, name):g}")
         if not 0 <= self.damping < 1:
@@ -200,7 +200,7 @@ class ChannelBP(IterativeMethod):
             precision=self.precision,
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
-            class_weight=self.class_weight,
+            class_prior=class_pull(table_channels(context.channels), self.class_smoothing),
             damping=self.damping,
         )
 

@@ -50,6 +50,14 @@ class ChoiceModel(ABC):
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
         """The variance of `logs` that comes from not knowing the worker exactly."""
 
+    def more(self, counts: Array, posterior: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        """What some passes count beside that."""
+        return {}
+
+    def apart(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
+        """The posteriors when no report speaks for the worker who gave it."""
+        return posterior
+
     def begin(self, block: Block) -> Layout:
         symbol = self.emission.symbols(block.report, block.channel)
         return layout_of(block, symbol, self.emission.n_symbols, self.context.n_workers, self.emission.n_options)
@@ -63,13 +71,14 @@ class ChoiceModel(ABC):
         wide = self.precision == "float64" or len(layout) > _MANY * 16
         counts = np.empty((layout.n_cells, self.emission.n_options), dtype=np.float64 if wide else np.float32)
         kernels().sweep_counts(layout, posterior, counts)
-        statistics = self.collect(counts, parameters, layout)
+        statistics = self.collect(counts, parameters, layout) | self.more(counts, posterior, parameters, layout)
         return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
 
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
         if not parameters:
             parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
         posterior, _, _ = self._posterior(block, parameters, layout)
+        posterior = self.apart(posterior, parameters, layout)
         variance = np.empty_like(posterior)
         kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
         # In pieces, so that what is computed on the way never takes as much memory as the results.

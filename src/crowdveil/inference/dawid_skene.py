@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,38 +14,58 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
-from crowdveil.inference.emission import TINY, Emission, emission_of
+from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
+from crowdveil.inference.emission import TINY, emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
 from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.votes import class_pull, noise_of, table_channels
+from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 MAX_ENTRIES = 1 << 28
+Prior = Literal["auto", "fitted", "reference", "none"]
+PER_OPTION, PER_QUESTION = 16, 8
+"""Answers per worker and option, and per question, from which on confusions and truths are known without a crowd."""
+_PRIORS = ("crowd", "skill", "errors")
 _LEAST = 1e-10
 """What a count is at least, for a symbol that a worker did use: crowd-kit's constant, so that the two agree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DawidSkeneModel(ChoiceModel):
-    """Parameters: `log_confusion` (worker × answer × truth), `log_classes`, `seen` (counts, worker × truth)."""
+    """Parameters: `log_confusion` (worker × answer × truth), `seen` (worker × truth), `log_classes` and the priors.
 
-    prior: Array
+    The priors are each worker's `skill` and the `crowd` (the numbers of a CrowdPrior).
+    """
+
+    prior: Literal["fitted", "reference", "none"]
+    noise: float
     class_prior: float
+    votes: Array
     history: Array | None = None
 
-    by_worker: ClassVar[tuple[str, ...]] = ("log_confusion", "seen")
+    by_worker: ClassVar[tuple[str, ...]] = ("log_confusion", "seen", "skill")
+    shared: ClassVar[tuple[str, ...]] = ("log_classes", "crowd", "errors")
+
+    @property
+    def fitted(self) -> bool:
+        return self.prior == "fitted"
 
     def init(self) -> Parameters:
         if self.context.warm:
-            return self.project(self.context.start)
-        if self.emission.plain and self.history is None:
+            start = dict(self.context.start)
+            return self.project(start | {"crowd": CrowdPrior.of(start["crowd"]).again().array})
+        if not self.fitted and self.emission.plain and self.history is None:
+            # The shares of the votes are enough to begin with.
             return {}
-        # Under noise, shares of votes look far surer than they are: begin with the prior's idea of a worker.
-        counts = np.repeat(self.prior[None] + _guess(self.emission), self.context.n_workers, axis=0)
-        return self._parameters(counts, np.ones(self.emission.n_options))
+        # Shares of votes look surer than they are: begin with everybody as the typical worker.
+        crowd = CrowdPrior(given=0.5 if self.emission.with_empty else 1.0)
+        skill = np.full(self.context.n_workers, crowd.accuracy)
+        errors = no_errors(self.emission.n_options)
+        counts = crowd.counts(skill, errors, self.emission)
+        return self._parameters(counts, np.ones(self.emission.n_options)) | _priors(crowd, skill, errors)
 
     def logs(self, parameters: Parameters, layout: Layout) -> Array:
         table = parameters["log_confusion"]
@@ -64,12 +84,32 @@ class DawidSkeneModel(ChoiceModel):
             confusion = np.exp(parameters["log_confusion"].astype(np.float64))
         return {"counts": self.emission.answers(counts, confusion, layout)}
 
+    def more(self, counts: Array, posterior: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        """Before the strength of the prior is fitted: how each worker differs from the crowd."""
+        if not self.fitted or not CrowdPrior.of(parameters["crowd"]).due:
+            return {}
+        doubled = np.zeros_like(counts)
+        kernels().sweep_counts(layout, posterior * posterior, doubled)
+        mean = coins(parameters["skill"], parameters["errors"])
+        return deviations(counts, doubled, self._given(parameters), mean, self.votes, layout)
+
+    def _given(self, parameters: Parameters) -> Array:
+        """The share of questions that each worker answers."""
+        given: Array = np.exp(parameters["log_confusion"][:, : self.emission.n_options, 0].astype(np.float64)).sum(
+            axis=1
+        )
+        return given
+
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        if not parameters:
+        if not parameters or (self.fitted and not CrowdPrior.of(parameters["crowd"]).settled):
             return float("nan")
         logs = parameters["log_confusion"]
-        sums = kernels().column_sums(logs.reshape(len(logs), -1))
-        penalty = float((sums * self.prior.ravel()).sum())
+        sums = kernels().column_sums(logs.reshape(len(logs), logs.shape[1] * logs.shape[2]))
+        penalty = float(sums.sum()) * self._reference
+        if self.fitted:
+            crowd = CrowdPrior.of(parameters["crowd"])
+            prior = crowd.counts(parameters["skill"], parameters["errors"], self.emission)
+            penalty += float(np.einsum("wat,wat->", logs, prior, dtype=np.float64))
         if self.history is not None:
             penalty += float((logs * self.history).sum(dtype=np.float64))
         penalty += self.class_prior * float(parameters["log_classes"].sum())
@@ -77,24 +117,67 @@ class DawidSkeneModel(ChoiceModel):
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         counts, classes = statistics["counts"], statistics["classes"] + self.class_prior
-        if not self.prior.any():
+        if self.prior == "none":
             # Without a prior a symbol that a worker never used stays impossible for that worker.
             counts = np.where(counts.sum(axis=2, keepdims=True) > 0, np.maximum(counts, _LEAST), 0.0)
         if self.history is not None:
             counts = counts + self.history
+        priors = {name: parameters[name] for name in _PRIORS} if parameters else _none(counts)
+        crowd = CrowdPrior.of(priors["crowd"])
+        if self.fitted:
+            if not crowd.settled:
+                priors = self._fitted(crowd, counts, statistics, priors)
+                crowd = CrowdPrior.of(priors["crowd"])
+            counts = counts + crowd.counts(priors["skill"], priors["errors"], self.emission)
+            classes = classes if crowd.apart else np.ones_like(classes)
         if self.emission.with_empty:
-            return self._parameters(counts.astype(np.float64) + self.prior, classes)
+            return self._parameters(counts.astype(np.float64) + self._reference, classes) | priors
         logs = np.empty(counts.shape, dtype=self.precision)
         seen = np.empty((len(counts), counts.shape[2]))
-        kernels().log_shares(counts, self.prior, logs, seen)
-        return {"log_confusion": logs, "log_classes": _log_classes(classes), "seen": seen}
+        kernels().log_shares(counts, np.full(counts.shape[1:], self._reference), logs, seen)
+        return {"log_confusion": logs, "seen": seen, "log_classes": _log_classes(classes)} | priors
+
+    @property
+    def _reference(self) -> float:
+        """Perks' prior (1947): one answer to each truth, spread evenly over the options."""
+        return 1.0 / self.emission.n_answers if self.prior == "reference" else 0.0
+
+    def _fitted(self, crowd: CrowdPrior, counts: Array, statistics: Statistics, priors: Parameters) -> dict[str, Array]:
+        given = counts[:, : self.emission.n_options].astype(np.float64)
+        right, answers = np.einsum("wtt->w", given), given.sum(axis=(1, 2))
+        empty = float(counts[:, self.emission.n_options :].sum(dtype=np.float64))
+        crowd = crowd.fitted(statistics, priors["skill"], priors["errors"]).next(right, answers, empty, self.noise)
+        return _priors(crowd, crowd.skills(right, answers), crowd.errors(given, self.noise))
 
     def project(self, parameters: Parameters) -> Parameters:
         logs = parameters["log_confusion"].astype(np.float64)
         classes = parameters["log_classes"].astype(np.float64)
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
         seen = np.maximum(parameters["seen"], 0.0)[:, None]
-        return self._parameters(shares / shares.sum(axis=1, keepdims=True) * seen, np.exp(classes - classes.max()))
+        counts = shares / shares.sum(axis=1, keepdims=True) * seen
+        priors = {name: parameters[name] for name in _PRIORS}
+        return self._parameters(counts, np.exp(classes - classes.max())) | priors
+
+    def apart(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
+        """A worker's counts hold the report itself, as if it had judged its own worker: here it is taken out.
+
+        With p the truth's probability, n the worker's counts at that truth and P(symbol | truth, answers) known, the
+        report has p · P(answer | symbol) of them; what is left gives the report's likelihood to the question. That says
+        how sure the options are; their order stays the one that all reports together gave.
+        """
+        if self.prior == "none":
+            return posterior
+        confusion = np.exp(parameters["log_confusion"].astype(np.float64))
+        own, seen = self.emission.own(confusion, np.maximum(parameters["seen"], 1e-9), layout)
+        logs = np.zeros_like(posterior)
+        kernels().sweep_apart(layout, posterior, own.astype(self.precision), seen.astype(self.precision), logs)
+        logs -= logs.max(axis=1, keepdims=True)
+        left = posterior * np.exp(logs)
+        left /= left.sum(axis=1, keepdims=True)
+        order = np.argsort(posterior, axis=1, kind="stable")
+        sure = np.empty_like(posterior)
+        np.put_along_axis(sure, order, np.sort(left, axis=1).astype(posterior.dtype), axis=1)
+        return sure
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
         """A chance p seen n times has the variance p · (1 − p) / (n + 1), and its logarithm (1 − p) / (p · (n + 1))."""
@@ -109,7 +192,7 @@ class DawidSkeneModel(ChoiceModel):
         variance = confusion * (1 - confusion) / (parameters["seen"][:, None, :] + 1)
         return self.emission.doubts(confusion, variance, layout).astype(self.precision)
 
-    def _parameters(self, counts: Array, classes: Array) -> Parameters:
+    def _parameters(self, counts: Array, classes: Array) -> dict[str, Array]:
         total = counts.sum(axis=1, keepdims=True)
         even = 1.0 / counts.shape[1]
         confusion = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
@@ -120,6 +203,15 @@ class DawidSkeneModel(ChoiceModel):
             "log_classes": _log_classes(classes),
             "seen": total[:, 0],
         }
+
+
+def _priors(crowd: CrowdPrior, skill: Array, errors: Array) -> dict[str, Array]:
+    return {"crowd": crowd.array, "skill": skill, "errors": errors}
+
+
+def _none(counts: Array) -> dict[str, Array]:
+    """Where there is no prior."""
+    return _priors(CrowdPrior(), np.zeros(len(counts)), no_errors(counts.shape[2]))
 
 
 def _log_classes(counts: Array) -> Array:
@@ -140,22 +232,22 @@ def _same_participation(confusion: Array, counts: Array) -> Array:
     return confusion
 
 
-def _guess(emission: Emission) -> Array:
-    """A worker who is right in seven answers of ten, and participates in half of the questions."""
-    n_options, n_answers = emission.n_options, emission.n_answers
-    guess = np.full((n_answers, n_options), 0.3 / max(n_options - 1, 1))
-    np.fill_diagonal(guess, 0.7)
-    guess[n_options:] = 1.0
-    return guess
+def _suited(context: Context) -> Literal["fitted", "reference"]:
+    """The prior that suits a table: the crowd's where a worker's own answers are few or noisy."""
+    plain = all(channel.is_identity for channel in table_channels(context.channels))
+    workers, questions = max(context.n_workers, 1), max(context.n_questions, 1)
+    rich = context.n_reports >= max(PER_OPTION * context.domain.size * workers, PER_QUESTION * questions)
+    return "reference" if plain and rich else "fitted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DawidSkene(IterativeMethod):
     """EM for the truths, each worker's confusion P(answer | truth) and the classes' shares.
 
-    The confusion has a Dirichlet prior: `smoothing` pseudo-answers for every option and `trust` more for the right
-    one; both 0 give maximum likelihood. `gold` maps questions to truths that are known; `history` maps workers to
-    counts, truth × answer, from earlier work. Both hold during the whole iteration.
+    Each row of a confusion has a Dirichlet prior. Where workers gave enough answers it is a "reference" prior of one
+    answer, otherwise it is "fitted" to the crowd; `prior` "none" is maximum likelihood. `class_smoothing` are
+    pseudo-questions per class. `gold` maps questions to truths that are known; `history` maps workers to counts,
+    truth × answer, from earlier work. Both hold during the whole iteration.
 
     >>> from crowdveil import Answers, Choices, Reports
     >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
@@ -170,12 +262,16 @@ class DawidSkene(IterativeMethod):
 
     max_iter: int = 500
     tol: float = 1e-8
-    smoothing: float = 0.3
-    trust: float = 0.1
-    class_smoothing: float = 1.0
+    prior: Prior = "auto"
+    class_smoothing: float = CLASS_SMOOTHING
     precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
     history: Mapping[Hashable, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        IterativeMethod.__post_init__(self)
+        if self.prior not in ("auto", "fitted", "reference", "none"):
+            raise InputError(f"prior must be auto, fitted, reference or none; got {self.prior!r}")
 
     def model(self, context: Context) -> DawidSkeneModel:
         n_options = context.domain.size
@@ -184,25 +280,17 @@ class DawidSkene(IterativeMethod):
                 f"a confusion for each of {context.n_workers} workers and {n_options} options is too large",
                 fix="use one-coin or majority",
             )
-        emission = emission_of(table_channels(context.channels), n_options)
-        prior, class_prior = self._priors(context, emission)
+        channels = table_channels(context.channels)
+        prior = _suited(context) if self.prior == "auto" else self.prior
         return DawidSkeneModel(
             context=context,
-            emission=emission,
+            emission=emission_of(channels, n_options),
             precision=working_precision(self.precision, context.n_reports),
             prior=prior,
-            class_prior=class_prior,
+            noise=noise_of(channels),
+            class_prior=0.0 if prior == "none" else class_pull(channels, self.class_smoothing),
+            votes=votes_by_symbol(channels, n_options),
         )
-
-    def _priors(self, context: Context, emission: Emission) -> tuple[Array, float]:
-        """Pseudo-counts mean unprotected answers, so under noise, where a report is worth less, they weigh more.
-
-        There, a worker is also trusted by default.
-        """
-        noise = noise_of(table_channels(context.channels))
-        prior = np.full((emission.n_answers, emission.n_options), self.smoothing * noise)
-        prior[np.arange(emission.n_options), np.arange(emission.n_options)] += self.trust + noise - 1.0
-        return prior, self.class_smoothing + class_pull(noise, context.n_questions, emission.n_options)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, self._start(reports, start)))
@@ -224,14 +312,17 @@ class DawidSkene(IterativeMethod):
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""
-        if start is None or "log_confusion" not in start.parameters:
+        if start is None or not {"log_confusion", "crowd"} <= set(start.parameters):
             return {}
         typical = start.parameters["log_confusion"].mean(axis=0)
         logs = carried_over(start, "log_confusion", reports, typical)
         seen = carried_over(start, "seen", reports, np.zeros(typical.shape[1]))
-        if logs is None or seen is None:
+        skill = carried_over(start, "skill", reports, np.asarray(start.parameters["crowd"][0]))
+        if logs is None or seen is None or skill is None:
             return {}
-        return {"log_confusion": logs, "seen": seen, "log_classes": start.parameters["log_classes"]}
+        return {"log_confusion": logs, "seen": seen, "skill": skill} | {
+            name: start.parameters[name] for name in DawidSkeneModel.shared
+        }
 
     def recalling(self, model: DawidSkeneModel, codes: Mapping[Hashable, int]) -> DawidSkeneModel:
         """The model with the history of the workers that have these codes."""

@@ -35,13 +35,14 @@ def run(
 ) -> Run:
     """Iterate until the objective changes by less than `tol` of itself (a residual: until it is below `tol`).
 
-    With `accelerate`, steps are extrapolated (SQUAREM) and every extrapolation that makes the objective worse is
-    taken back. `first` are the parameters to go on from, as they are; without them the model says where to start.
+    With `accelerate`, steps are extrapolated (SQUAREM) once there is an objective, and every extrapolation that makes
+    it worse is taken back. `first` are the parameters to go on from, as they are; without them the model says where to
+    start.
     """
     loop = _Loop(model, session, tol)
     parameters = model.init() if first is None else first
     while loop.iterations < max_iter and not loop.converged:
-        if accelerate and model.goal != "vanish" and loop.iterations + 3 <= max_iter and parameters:
+        if accelerate and model.goal != "vanish" and loop.iterations + 3 <= max_iter and loop.trace:
             parameters = _accelerated(loop, parameters)
         else:
             parameters = loop.step(parameters)

@@ -66,23 +66,40 @@ class Emission:
         doubts: Array = spread / np.maximum(self.chances(confusion, layout), 1e-12) ** 2
         return doubts
 
+    def own(self, confusion: Array, seen: Array, layout: Layout) -> tuple[Array, Array]:
+        """The share that one sure report of each cell has in its own chance, and in its worker's counts: cell × truth.
+
+        A report's answer is a with the probability table[a, s] · confusion[a] / P(s), so that it weighs
+        Σ_a table[a, s]² · confusion[a] / P(s) in the count whose whole is P(s) · seen.
+        """
+        chance = np.maximum(self.chances(confusion, layout), 1e-12)
+        worker = (np.arange(layout.n_cells) if layout.cells is None else layout.cells) // self.n_symbols
+        whole = seen[worker]
+        return _through(self.table**2, confusion, layout) / (chance**2 * whole), 1 / whole
+
     def answers(self, counts: Array, confusion: Array, layout: Layout) -> Array:
         """How often each worker is expected to have given each answer at each truth: worker × answer × truth."""
         ratio = counts / np.maximum(self.chances(confusion, layout), TINY)
-        if layout.cells is None:
-            spread: Array = np.matmul(self.table, ratio.reshape(-1, self.n_symbols, self.n_options))
-            spread *= confusion
-            return spread
-        worker, symbol = np.divmod(layout.cells, self.n_symbols)
-        spread = np.zeros_like(confusion)
-        for first in range(0, layout.n_cells, _CHUNK):
-            part = slice(first, first + _CHUNK)
-            here = self.table.T[symbol[part]][:, :, None] * ratio[part][:, None, :]
-            # Cells come by worker, so each worker's stand in one run.
-            runs = np.flatnonzero(np.diff(worker[part], prepend=-1))
-            spread[worker[part][runs]] += np.add.reduceat(here, runs, axis=0)
+        spread = by_worker(self.table.T, ratio, layout, len(confusion))
         spread *= confusion
         return spread
+
+
+def by_worker(weights: Array, counts: Array, layout: Layout, n_workers: int) -> Array:
+    """Σ_s weights[s, column] · counts[worker's cell s, truth]: worker × column × truth."""
+    n_symbols, n_options = len(weights), counts.shape[1]
+    if layout.cells is None:
+        product: Array = np.matmul(weights.T, counts.reshape(-1, n_symbols, n_options))
+        return product
+    worker, symbol = np.divmod(layout.cells, n_symbols)
+    total = np.zeros((n_workers, weights.shape[1], n_options))
+    for first in range(0, layout.n_cells, _CHUNK):
+        part = slice(first, first + _CHUNK)
+        here = weights[symbol[part]][:, :, None] * counts[part][:, None, :]
+        # Cells come by worker, so each worker's stand in one run.
+        runs = np.flatnonzero(np.diff(worker[part], prepend=-1))
+        total[worker[part][runs]] += np.add.reduceat(here, runs, axis=0)
+    return total
 
 
 def _through(table: Array, confusion: Array, layout: Layout) -> Array:

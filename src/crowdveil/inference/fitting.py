@@ -113,7 +113,15 @@ def provenance(method: Method, reports: Reports) -> dict[str, object]:
         "n_questions": reports.n_questions,
         "n_workers": reports.n_workers,
         "channels": [channel.sha256 for channel in reports.channels],
+        "posterior": meaning(method),
     }
+
+
+def meaning(method: Method) -> str | None:
+    """What the numbers beside the options are; None where there are none."""
+    if method.numeric:
+        return None
+    return "shares of votes, not probabilities" if method.shares else "probabilities"
 
 
 def configuration(method: Method) -> dict[str, object]:

@@ -37,6 +37,7 @@ class Frequency(WithoutIteration):
 
     name: ClassVar[str] = "frequency"
     summary: ClassVar[str] = "the share of the population that holds each opinion"
+    shares: ClassVar[bool] = True
 
     def model(self, context: Context) -> QuestionModel:
         return QuestionModel(context, self)

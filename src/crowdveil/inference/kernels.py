@@ -27,6 +27,8 @@ Array = NDArray[Any]
 _MIXED, _APART = 4096, 64
 _MANY = 8
 """With more tiles to pass by than this, the next rows have left the cache since they were read: they are asked for."""
+LEFT = 1e-3
+"""What is left at least of a count once the report itself is taken out."""
 
 
 @njit(nogil=True, cache=True)
@@ -83,6 +85,11 @@ def sweep_posterior(layout: Any, table: Array, log_classes: Array, gold: Array, 
 def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
     """counts[cell] = the sum of posterior[question] over the cell's rows."""
     _counts(unrolled(counts))(*_tiles(layout), layout.n_down, layout.strip, posterior, counts)
+
+
+def sweep_apart(layout: Any, posterior: Array, own: Array, seen: Array, total: Array) -> None:
+    """total[question] += log (1 − p·own[cell]) / (1 − p·seen[cell]) over all rows, p the question's posterior."""
+    _apart()(*_tiles(layout), posterior, own, seen, total)
 
 
 def _strip_logs(layout: Any, first: int, table: Array, total: Array) -> None:
@@ -186,3 +193,30 @@ def _counts(n_options: int) -> Callable[..., None]:
                                 counts[cells + row[index], option] += posterior[questions + place[index], option]
 
     return counts  # type: ignore[no-any-return]
+
+
+@cache
+def _apart() -> Callable[..., None]:
+    @njit(nogil=True, cache=True, boundscheck=False)
+    def apart(
+        row: Array,
+        place: Array,
+        starts: Array,
+        across: int,
+        cell_bits: int,
+        question_bits: int,
+        posterior: Array,
+        own: Array,
+        seen: Array,
+        total: Array,
+    ) -> None:
+        for tile in range(len(starts) - 1):
+            questions, cells = (tile // across) << question_bits, (tile % across) << cell_bits
+            for index in range(starts[tile], starts[tile + 1]):
+                code, cell = questions + place[index], cells + row[index]
+                for option in range(total.shape[1]):
+                    p = posterior[code, option]
+                    left = max(1.0 - p * own[cell, option], LEFT)
+                    total[code, option] += np.log(left / max(1.0 - p * seen[cell, option], LEFT))
+
+    return apart  # type: ignore[no-any-return]

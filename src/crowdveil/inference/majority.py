@@ -31,6 +31,7 @@ class Majority(WithoutIteration):
 
     name: ClassVar[str] = "majority"
     summary: ClassVar[str] = "the option with most votes, the channel's noise taken out"
+    shares: ClassVar[bool] = True
 
     def model(self, context: Context) -> QuestionModel:
         return QuestionModel(context, self)

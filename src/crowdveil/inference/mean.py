@@ -13,7 +13,7 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import centre, numbers_of, sums
+from crowdveil.inference.numbers import numbers_of, ratio, sums
 from crowdveil.inference.questionwise import CentreModel, Centres
 from crowdveil.reports import Reports
 
@@ -47,10 +47,11 @@ class Mean(WithoutIteration):
         numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
         count = sums(numbers.question, None, rows.n_questions)
         mass = sums(numbers.question, numbers.share, rows.n_questions)
-        value = centre(sums(numbers.question, numbers.value, rows.n_questions), mass, context.domain)
+        value = ratio(sums(numbers.question, numbers.value, rows.n_questions), mass, context.domain)
         residual = numbers.value - numbers.share * value[numbers.question]
         squares = sums(numbers.question, residual**2, rows.n_questions)
-        return Centres(value, squares, np.maximum(count - 1, 0), count / np.maximum(mass, 1e-6) ** 2, count > 0)
+        scale = count / np.maximum(mass, 1e-6) ** 2
+        return Centres(value, squares, np.maximum(count - 1, 0), scale, count > 0, rounded=True)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)

@@ -13,7 +13,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
 from crowdveil.inference.finishing import LEVEL
-from crowdveil.inference.model import Block, Columns
+from crowdveil.inference.model import Block, Columns, Statistics
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
 
@@ -94,9 +94,15 @@ def sums(index: Array, weights: Array | None, size: int) -> NDArray[np.float64]:
 
 def centre(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
     """Total / mass within the domain; its middle where there is no mass to divide by."""
+    return np.clip(ratio(total, mass, domain), *bounds_of(domain))
+
+
+def ratio(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
+    """Total / mass as it comes, which noise may carry beyond the domain."""
     low, high = bounds_of(domain)
     middle = np.full_like(total, (low + high) / 2)
-    return np.clip(np.divide(total, mass, out=middle, where=mass > 1e-12), low, high)
+    found: NDArray[np.float64] = np.divide(total, mass, out=middle, where=mass > 1e-12)
+    return found
 
 
 def pooled(squares: Array, freedom: Array, domain: Domain) -> float:
@@ -106,19 +112,62 @@ def pooled(squares: Array, freedom: Array, domain: Domain) -> float:
     return float(np.sum(squares)) / total if total >= 1.0 else max((high - low) ** 2 / 12.0, 1e-12)
 
 
-def shrunk(squares: Array, freedom: Array, crowd: float) -> NDArray[np.float64]:
-    """Variances of single questions or workers, drawn towards the crowd's."""
-    variance: NDArray[np.float64] = (squares + PRIOR_FREEDOM * crowd) / (freedom + PRIOR_FREEDOM)
+def shrunk(squares: Array, freedom: Array, crowd: float, prior: float = PRIOR_FREEDOM) -> NDArray[np.float64]:
+    """Variances of single questions or workers, drawn towards the crowd's, which counts as `prior` answers."""
+    variance: NDArray[np.float64] = (squares + prior * crowd) / (freedom + prior)
     return variance
 
 
-def with_interval(value: Array, variance: Array, freedom: Array, answered: Array, domain: Domain) -> Columns:
-    """Value and Student's interval within the domain; all of the domain where nobody answered."""
-    low, high = bounds_of(domain)
-    reach = stdtrit(np.maximum(freedom, 0.0) + PRIOR_FREEDOM, 0.5 + LEVEL / 2) * np.sqrt(variance)
+def spread_of(squares: Array, freedom: Array) -> Statistics:
+    """What `pooled` and `common_freedom` need; sums over questions that add up over blocks."""
+    known = freedom >= 1.0
     return {
-        "value": np.where(answered, value, np.nan),
+        "squares": squares.sum(),
+        "freedom": freedom.sum(),
+        "known": known.sum(dtype=np.float64),
+        "spread": (squares[known] ** 2 / freedom[known]).sum(),
+    }
+
+
+def common_freedom(statistics: Statistics, crowd: float) -> float:
+    """As how many answers the crowd's variance should count: the more, the less the single variances differ.
+
+    A variance estimated with d degrees of freedom varies by 2 / d of its square by chance; what it varies more is how
+    much variances really differ, 2 / (d₀ − 4) under a scaled inverse χ² law (moments, weighted by d).
+    """
+    known, freedom = float(statistics["known"]), float(statistics["freedom"])
+    if known < 3 or crowd <= 0:
+        return PRIOR_FREEDOM
+    apart = float(statistics["spread"]) / crowd**2 - 2 * float(statistics["squares"]) / crowd + freedom - 2 * known
+    return 4 + 2 / float(np.clip(apart / (freedom + 2 * known), 2e-3, 1.0))
+
+
+def rounding(domain: Domain, variance: Array) -> NDArray[np.float64]:
+    """The variance of the error that rounding to levels leaves in a mean, however many answers there are.
+
+    Rounded answers of spread σ have the mean truth + Σ_n ± step/(πn)·exp(−2π²n²σ²/step²)·sin(2πn·truth/step); over
+    truths that is a variance of Σ_n step²/(2π²n²)·exp(−4π²n²σ²/step²), at most step²/12.
+    """
+    step = 2 * half_step(domain)
+    if step == 0:
+        return np.zeros_like(variance)
+    spread = np.maximum(variance / step**2 - 1 / 12, 0.0)
+    waves = np.arange(1, 9)[:, None]
+    found: NDArray[np.float64] = (np.exp(-4 * (np.pi * waves) ** 2 * spread) / (2 * (np.pi * waves) ** 2)).sum(axis=0)
+    return found * step**2
+
+
+def with_interval(raw: Array, variance: Array, freedom: Array, answered: Array, domain: Domain) -> Columns:
+    """Value and Student's interval; all of the domain where nobody answered.
+
+    The interval stands around the number as it came and is cut where the domain ends. Around the value, which has been
+    moved into the domain, it would hold the truth more often than it says.
+    """
+    low, high = bounds_of(domain)
+    reach = stdtrit(np.maximum(freedom, 1.0), 0.5 + LEVEL / 2) * np.sqrt(variance)
+    return {
+        "value": np.where(answered, np.clip(raw, low, high), np.nan),
         "confidence": np.where(answered, LEVEL, 0.0),
-        "low": np.where(answered, np.clip(value - reach, low, high), low),
-        "high": np.where(answered, np.clip(value + reach, low, high), high),
+        "low": np.where(answered, np.clip(raw - reach, low, high), low),
+        "high": np.where(answered, np.clip(raw + reach, low, high), high),
     }

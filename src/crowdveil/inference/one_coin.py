@@ -13,12 +13,13 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
-from crowdveil.inference.emission import TINY, emission_of
+from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
+from crowdveil.inference.emission import emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
 from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
-from crowdveil.inference.layout import Layout
+from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.votes import class_pull, noise_of, table_channels
+from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -29,25 +30,25 @@ _LEAST = 1e-6
 class OneCoinModel(ChoiceModel):
     """Parameters: `skill` and `given` (share of questions answered) per worker, `seen` (answers), `log_classes`."""
 
-    right: float
-    wrong: float
+    noise: float
     class_prior: float | None
     """Pseudo-questions per class, or None where all classes are held equally likely."""
-
+    votes: Array
     by_worker: ClassVar[tuple[str, ...]] = ("skill", "given", "seen")
+    shared: ClassVar[tuple[str, ...]] = ("log_classes", "crowd")
 
     def init(self) -> Parameters:
         if self.context.warm:
-            return self.project(self.context.start)
-        if self.emission.plain:
-            return {}
-        n_workers = self.context.n_workers
-        even = np.full(self.emission.n_options, -np.log(self.emission.n_options))
+            start = dict(self.context.start)
+            return self.project(start | {"crowd": CrowdPrior.of(start["crowd"]).again().array})
+        n_workers, n_options = self.context.n_workers, self.emission.n_options
+        crowd = CrowdPrior(given=0.5 if self.emission.with_empty else 1.0)
         return {
-            "skill": np.full(n_workers, 0.7),
-            "given": np.full(n_workers, 0.5 if self.emission.with_empty else 1.0),
-            "seen": np.ones(n_workers),
-            "log_classes": even,
+            "skill": np.full(n_workers, crowd.accuracy),
+            "given": np.full(n_workers, crowd.given),
+            "seen": np.full(n_workers, crowd.skill),
+            "log_classes": np.full(n_options, -np.log(n_options)),
+            "crowd": crowd.array,
         }
 
     def confusion(self, parameters: Parameters) -> Array:
@@ -77,11 +78,7 @@ class OneCoinModel(ChoiceModel):
     def collect(self, counts: Array, parameters: Parameters, layout: Layout) -> Statistics:
         n_options = self.emission.n_options
         if not (self.emission.plain and layout.cells is None):
-            known = parameters or {
-                "skill": np.full(self.context.n_workers, 0.5),
-                "given": np.ones(self.context.n_workers),
-            }
-            counts = self.emission.answers(counts, self.confusion(known), layout)
+            counts = self.emission.answers(counts, self.confusion(parameters), layout)
         counts = counts.reshape(-1, self.emission.n_answers, n_options)
         return {
             "right": np.einsum("wtt->w", counts[:, :n_options]).astype(np.float64),
@@ -89,27 +86,43 @@ class OneCoinModel(ChoiceModel):
             "empty": counts[:, n_options:].sum(axis=(1, 2), dtype=np.float64),
         }
 
+    def more(self, counts: Array, posterior: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        """Before the strength of the prior is fitted: how each worker's share of right answers differs."""
+        crowd = CrowdPrior.of(parameters["crowd"])
+        if not crowd.due:
+            return {}
+        doubled = np.zeros_like(counts)
+        kernels().sweep_counts(layout, posterior * posterior, doubled)
+        mean = coins(parameters["skill"], no_errors(self.emission.n_options))
+        return deviations(counts, doubled, parameters["given"], mean, self.votes, layout)
+
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        if not parameters:
+        crowd = CrowdPrior.of(parameters["crowd"])
+        if not crowd.settled:
             return float("nan")
         skill = parameters["skill"]
-        penalty = self.right * np.log(skill).sum() + self.wrong * np.log1p(-skill).sum()
+        right, wrong = crowd.skill * crowd.accuracy, crowd.skill * (1 - crowd.accuracy)
+        penalty = right * np.log(skill).sum() + wrong * np.log1p(-skill).sum()
         if self.class_prior is not None:
             penalty += self.class_prior * parameters["log_classes"].sum()
         return float(statistics["log_likelihood"] + penalty)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        given, empty = statistics["given"], statistics["empty"]
-        skill = (statistics["right"] + self.right) / np.maximum(given + self.right + self.wrong, TINY)
+        given, empty, right = statistics["given"], statistics["empty"], statistics["right"]
+        crowd = CrowdPrior.of(parameters["crowd"])
+        if not crowd.settled:
+            crowd = crowd.fitted(statistics, parameters["skill"], no_errors(self.emission.n_options))
+            crowd = crowd.next(right, given, float(empty.sum()), self.noise)
         classes = np.ones(self.emission.n_options)
-        if self.class_prior is not None:
+        if self.class_prior is not None and crowd.apart:
             classes = statistics["classes"] + self.class_prior
         return self.project(
             {
-                "skill": np.where(given + self.right + self.wrong > 0, skill, 0.5),
+                "skill": crowd.skills(right, given),
                 "given": np.divide(given, given + empty, out=np.ones_like(given), where=given + empty > 0),
-                "seen": given,
+                "seen": given + crowd.skill,
                 "log_classes": np.log(np.maximum(classes, _LEAST)),
+                "crowd": crowd.array,
             }
         )
 
@@ -120,6 +133,7 @@ class OneCoinModel(ChoiceModel):
             "given": np.clip(parameters["given"], _LEAST if self.emission.with_empty else 1.0, 1.0),
             "seen": np.maximum(parameters["seen"], 0.0),
             "log_classes": np.log(classes / classes.sum()),
+            "crowd": parameters["crowd"],
         }
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
@@ -134,7 +148,7 @@ class OneCoinModel(ChoiceModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneCoin(IterativeMethod):
-    """EM for the truths and one skill per worker; `right` and `wrong` are pseudo-answers of the skill's prior.
+    """EM for the truths and one skill per worker, whose prior is fitted to the crowd.
 
     All classes are held equally likely unless `classes` is "learned": a single coin leaves so much unexplained that
     learned shares run away to the larger class.
@@ -144,7 +158,7 @@ class OneCoin(IterativeMethod):
     >>> rows = [(worker, f"q{n}", answer) for worker, answers in crowd for n, answer in enumerate(answers)]
     >>> estimate = OneCoin().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("n", "y")))))
     >>> estimate.skills.skill.round(2)
-    array([0.85, 0.85, 0.5 ])
+    array([0.92, 0.92, 0.63])
     """
 
     name: ClassVar[str] = "one-coin"
@@ -152,27 +166,21 @@ class OneCoin(IterativeMethod):
 
     max_iter: int = 500
     tol: float = 1e-8
-    right: float = 1.0
-    wrong: float = 1.0
     classes: Literal["even", "learned"] = "even"
-    class_smoothing: float = 1.0
+    class_smoothing: float = CLASS_SMOOTHING
     precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 
     def model(self, context: Context) -> OneCoinModel:
         channels = table_channels(context.channels)
         emission = emission_of(channels, context.domain.size)
-        noise = noise_of(channels)
-        pull = class_pull(noise, context.n_questions, emission.n_options)
-        class_prior = self.class_smoothing + pull if self.classes == "learned" else None
         return OneCoinModel(
             context=context,
             emission=emission,
             precision=working_precision(self.precision, context.n_reports),
-            # Pseudo-answers mean unprotected ones; under noise a worker is trusted more by default.
-            right=self.right * noise + noise - 1.0,
-            wrong=self.wrong * noise,
-            class_prior=class_prior,
+            noise=noise_of(channels),
+            class_prior=class_pull(channels, self.class_smoothing) if self.classes == "learned" else None,
+            votes=votes_by_symbol(channels, emission.n_options),
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
@@ -190,7 +198,7 @@ class OneCoin(IterativeMethod):
 
 def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's parameters; a worker it did not know begins with the average skill."""
-    if start is None or "skill" not in start.parameters:
+    if start is None or not {"skill", "crowd"} <= set(start.parameters):
         return {}
     names = ("skill", "given", "seen")
     carried = {}
@@ -199,4 +207,4 @@ def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:
         if values is None:
             return {}
         carried[name] = values
-    return carried | {"log_classes": start.parameters["log_classes"]}
+    return carried | {name: start.parameters[name] for name in OneCoinModel.shared}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+LEFT = 1e-3
 
 
 def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) -> None:
@@ -54,6 +55,15 @@ def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
     cell, question = _rows(layout)
     for option in range(counts.shape[1]):
         counts[:, option] = np.bincount(cell, posterior[question, option], minlength=len(counts))
+
+
+def sweep_apart(layout: Any, posterior: Array, own: Array, seen: Array, total: Array) -> None:
+    """total[question] += log (1 − p·own[cell]) / (1 − p·seen[cell]) over all rows, p the question's posterior."""
+    cell, question = _rows(layout)
+    for option in range(total.shape[1]):
+        p = posterior[question, option]
+        left = np.maximum(1 - p * own[cell, option], LEFT) / np.maximum(1 - p * seen[cell, option], LEFT)
+        total[:, option] += np.bincount(question, np.log(left), minlength=len(total))
 
 
 def softmax(total: Array, log_classes: Array, gold: Array, answered: Array) -> tuple[float, Array]:

@@ -222,8 +222,8 @@ def _combined(strata: Strata, parameters: Parameters, *, by_noise: bool, context
     weight = np.where(used, 1 / np.where(used, variances, 1.0) if by_noise else strata.count, 0.0)
     total = weight.sum(axis=0)
     share = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    low, high = bounds_of(context.domain)
-    value = np.clip(np.where(total > 0, (share * strata.mean).sum(axis=0), (low + high) / 2), low, high)
+    middle = sum(bounds_of(context.domain)) / 2
+    value = np.where(total > 0, (share * strata.mean).sum(axis=0), middle)
     variance = (share**2 * np.where(used, variances, 0.0)).sum(axis=0)
     # Variances are pooled over all questions, so their freedom is that of the whole table.
     freedom = np.full(len(value), float(parameters["freedom"]))

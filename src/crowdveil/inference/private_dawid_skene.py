@@ -22,6 +22,7 @@ from crowdveil.inference.counting import counted, summed
 from crowdveil.inference.emission import as_labels
 from crowdveil.inference.fitting import finished, fit_model
 from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.layout import Layout
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
 from crowdveil.inference.votes import table_channels
@@ -36,11 +37,28 @@ class PrivateDawidSkeneModel(OneCoinModel):
 
     margin: float
 
+    def init(self) -> Parameters:
+        return self.project(self.context.start) if self.context.warm else {}
+
+    def more(self, counts: Array, posterior: Array, parameters: Parameters, layout: Layout) -> Statistics:
+        return {}
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        return float(statistics["log_likelihood"]) if parameters else float("nan")
+
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         given = statistics["given"]
         # (10) divides by the number of questions; on sparse data that of the worker's own reports is meant.
         ability = np.divide(statistics["right"], given, out=np.full_like(given, 0.5), where=given > 0)
-        return self.project({"skill": ability, "given": np.ones_like(given), "seen": given, "log_classes": np.zeros(2)})
+        return self.project(
+            {
+                "skill": ability,
+                "given": np.ones_like(given),
+                "seen": given,
+                "log_classes": np.zeros(2),
+                "crowd": np.zeros(5),
+            }
+        )
 
     def project(self, parameters: Parameters) -> Parameters:
         kept = np.clip(parameters["skill"], self.margin, 1 - self.margin)
@@ -71,9 +89,9 @@ class PrivateDawidSkene(IterativeMethod):
             context=context,
             emission=as_labels(2),
             precision=working_precision(self.precision, context.n_reports),
-            right=0.0,
-            wrong=0.0,
+            noise=1.0,
             class_prior=None,
+            votes=np.eye(2),
             margin=self.margin,
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import pooled, shrunk, with_interval
+from crowdveil.inference.numbers import common_freedom, pooled, rounding, shrunk, spread_of, with_interval
 
 Array = NDArray[Any]
 
@@ -34,9 +34,10 @@ class ByCentre(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
-    """By question: the value, its answers' squared distances from it and their degrees of freedom.
+    """By question: the value as it comes, its answers' squared distances from it and their degrees of freedom.
 
-    The variance of a value is `scale` times the variance of one answer, and `extra` on top.
+    The variance of a value is `scale` times the variance of one answer, and `extra` on top; a value `rounded` is a mean
+    of levels, which has the error of rounding besides.
     """
 
     value: Array
@@ -45,6 +46,7 @@ class Centres:
     scale: Array
     answered: Array
     extra: float = 0.0
+    rounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class QuestionModel(_NoPasses):
 
 @dataclass(frozen=True, slots=True)
 class CentreModel(_NoPasses):
-    """Parameters: `crowd`, the variance of an answer around its question's centre."""
+    """Parameters: `crowd`, the variance of an answer around its question's centre, and its worth in answers."""
 
     method: ByCentre
 
@@ -105,17 +107,22 @@ class CentreModel(_NoPasses):
         self, block: Rows, parameters: Parameters, state: Centres | Columns
     ) -> tuple[Statistics, Centres | Columns]:
         if isinstance(state, dict):
-            return {"squares": np.zeros(()), "freedom": np.zeros(())}, state
-        return {"squares": state.squares.sum(), "freedom": state.freedom.sum()}, state
+            return dict.fromkeys(("squares", "freedom", "known", "spread"), np.zeros(())), state
+        return spread_of(state.squares, state.freedom), state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        return {"crowd": np.array(pooled(statistics["squares"], statistics["freedom"], self.context.domain))}
+        crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        return {"crowd": np.array(crowd), "prior": np.array(common_freedom(statistics, crowd))}
 
     def finish(self, block: Rows, parameters: Parameters, state: Centres | Columns) -> Columns:
         if isinstance(state, dict):
             return state
-        variance = shrunk(state.squares, state.freedom, float(parameters["crowd"])) * state.scale + state.extra
-        return with_interval(state.value, variance, state.freedom, state.answered, self.context.domain)
+        crowd, prior = float(parameters["crowd"]), float(parameters["prior"])
+        spread = shrunk(state.squares, state.freedom, crowd, prior)
+        variance = spread * state.scale + state.extra
+        if state.rounded:
+            variance += rounding(self.context.domain, spread)
+        return with_interval(state.value, variance, state.freedom + prior, state.answered, self.context.domain)
 
     def at_once(self, rows: Rows) -> Columns:
         """All of a table in one go."""

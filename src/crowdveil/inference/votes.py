@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,9 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 from crowdveil.inference.model import Block
 from crowdveil.reports import AnyChannel, Reports
+
+CLASS_SMOOTHING = 3.0
+"""Pseudo-questions per class without privacy: chosen on simulated crowds only (docs/explain/calibration.md)."""
 
 
 def table_channels(channels: tuple[AnyChannel, ...]) -> tuple[Channel, ...]:
@@ -81,12 +86,12 @@ def noise_of(channels: tuple[Channel, ...]) -> float:
     return 1.0 / float(np.mean([channel_worth(channel) for channel in channels])) if channels else 1.0
 
 
-def class_pull(noise: float, n_questions: int, n_options: int) -> float:
+def class_pull(channels: tuple[Channel, ...], smoothing: float) -> float:
     """Pseudo-questions per class that hold the classes' shares near even ones, the more the noisier the reports are.
 
-    EM with free shares collapses to one class when ε is small.
+    EM with free shares collapses to one class when ε is small; what holds them grows as the noise's deviation does.
     """
-    return n_questions / n_options * min(1.0, (noise - 1.0) / 10.0)
+    return smoothing * math.sqrt(noise_of(channels))
 
 
 def _noise(channel: Channel) -> float:

@@ -24,12 +24,15 @@ from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.numbers import (
+    PRIOR_FREEDOM,
     Numbers,
     bounds_of,
     centre,
     columns_of,
     numbers_of,
     pooled,
+    ratio,
+    rounding,
     shrunk,
     sums,
     with_interval,
@@ -57,7 +60,7 @@ class WeightedMeanModel:
     objective: ClassVar[str] = "sum of distances"
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
-    by_worker: ClassVar[tuple[str, ...]] = ("weight", "variance")
+    by_worker: ClassVar[tuple[str, ...]] = ("weight", "variance", "freedom")
     shared: ClassVar[tuple[str, ...]] = ("floor",)
 
     def init(self) -> Parameters:
@@ -65,7 +68,7 @@ class WeightedMeanModel:
             return self.context.start
         low, high = bounds_of(self.context.domain)
         even = np.ones(self.context.n_workers)
-        return {"weight": even, "variance": even, "floor": np.array(max((high - low) / 4, self.least))}
+        return {"weight": even, "variance": even, "freedom": even, "floor": np.array(max((high - low) / 4, self.least))}
 
     def begin(self, block: Block) -> Numbers:
         return numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
@@ -95,6 +98,7 @@ class WeightedMeanModel:
         return {
             "weight": 1 / np.maximum(spread, floor),
             "variance": shrunk(statistics["squares"], statistics["freedom"], crowd),
+            "freedom": statistics["freedom"] + PRIOR_FREEDOM,
             "floor": np.array(floor),
         }
 
@@ -102,16 +106,23 @@ class WeightedMeanModel:
         return {
             "weight": np.maximum(parameters["weight"], 1e-12),
             "variance": np.maximum(parameters["variance"], 0.0),
+            "freedom": np.maximum(parameters["freedom"], 1.0),
             "floor": np.maximum(parameters["floor"], self.least),
         }
 
     def finish(self, block: Block, parameters: Parameters, state: Numbers) -> Columns:
-        value, mass = self._means(block, parameters, state)
-        weight = parameters["weight"][state.worker]
-        count = sums(state.question, None, block.n_questions)
-        noise = sums(state.question, weight**2 * parameters["variance"][state.worker], block.n_questions)
-        variance = noise / np.maximum(mass, 1e-9) ** 2
-        return with_interval(value, variance, count - 1, count > 0, self.context.domain)
+        n, weight = block.n_questions, parameters["weight"][state.worker]
+        total, mass = (sums(state.question, weight * each, n) for each in (state.value, state.share))
+        noise = weight**2 * parameters["variance"][state.worker]
+        whole = sums(state.question, noise, n)
+        count = sums(state.question, None, n)
+        typical = sums(state.question, parameters["variance"][state.worker], n) / np.maximum(count, 1)
+        variance = whole / np.maximum(mass, 1e-9) ** 2 + rounding(self.context.domain, typical)
+        # Satterthwaite: a sum of estimated variances is as sure as its parts, each by its share.
+        unsure = sums(state.question, noise**2 / np.maximum(parameters["freedom"][state.worker], 1.0), n)
+        freedom = np.divide(whole**2, unsure, out=np.ones_like(whole), where=unsure > 0)
+        raw = ratio(total, mass, self.context.domain)
+        return with_interval(raw, variance, freedom, count > 0, self.context.domain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +169,10 @@ class WeightedMean(IterativeMethod):
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
-    if start is None or "floor" not in start.parameters:
+    if start is None or not {"floor", *WeightedMeanModel.by_worker} <= set(start.parameters):
         return {}
     carried: dict[str, Array] = {"floor": start.parameters["floor"]}
-    for name in ("weight", "variance"):
+    for name in WeightedMeanModel.by_worker:
         values = carried_over(start, name, reports, np.asarray(np.median(start.parameters[name])))
         if values is None:
             return {}

@@ -148,6 +148,7 @@ class WeightedVote(IterativeMethod):
 
     name: ClassVar[str] = "weighted-vote"
     summary: ClassVar[str] = "Li's truth discovery: votes count by how often their worker agrees with the outcome"
+    shares: ClassVar[bool] = True
 
     tol: float = 0.0
     weighing: Weighing = "log-odds"

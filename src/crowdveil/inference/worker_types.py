@@ -33,11 +33,15 @@ MANY_OPTIONS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerTypes:
-    """A grid of types: `ability` and prior `share` of each, and `leaning`, type × option."""
+    """A grid of types: `ability` and prior `share` of each, and `leaning`, type × option.
+
+    Types of one `kin` differ only in the option that they lean to.
+    """
 
     ability: Floats
     leaning: Floats
     share: Floats
+    kin: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.ability)
@@ -48,21 +52,36 @@ class WorkerTypes:
         skill: Floats = self.ability + (1 - self.ability) / self.leaning.shape[1]
         return skill
 
+    def alike(self, weights: Floats) -> Floats:
+        """The weights with each kin's total spread evenly over it: a crowd as a whole leans to no option.
+
+        From reports alone, a crowd that leans to one option and questions whose truth is mostly that option look the
+        same; single workers may lean, all together it counts as the shares of the classes.
+        """
+        spread: Floats = (np.bincount(self.kin, weights) / np.bincount(self.kin))[self.kin]
+        return spread
+
 
 def worker_types(n_options: int) -> WorkerTypes:
     """The types for so many options: better than chance far more often than worse, leanings as likely to any option."""
     even = np.full(n_options, 1.0 / n_options)
     rows: list[tuple[float, Floats, float]] = []
+    sizes: list[int] = []
     for ability, weight in _ABILITIES:
         for leaning, part in _LEANINGS if 1 < n_options <= MANY_OPTIONS else _LEANINGS[:1]:
             towards = np.eye(n_options) if leaning else even[None]
+            sizes.append(len(towards))
             rows += [
                 (ability, (1 - leaning) * even + leaning * (option if leaning else even), weight * part / len(towards))
                 for option in towards
             ]
     # Contrary workers avoid the right option; at the least possible ability they would never name it.
     rows += [(ability / max(n_options - 1, 1), even, weight) for ability, weight in _CONTRARY if n_options > 1]
-    share = np.array([weight for _, _, weight in rows])
+    sizes += [1] * (len(rows) - sum(sizes))
+    weights = np.array([weight for _, _, weight in rows])
     return WorkerTypes(
-        np.array([ability for ability, _, _ in rows]), np.array([row for _, row, _ in rows]), share / share.sum()
+        np.array([each for each, _, _ in rows]),
+        np.array([row for _, row, _ in rows]),
+        weights / weights.sum(),
+        np.repeat(np.arange(len(sizes)), sizes),
     )

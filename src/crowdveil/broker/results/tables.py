@@ -79,11 +79,7 @@ def chunks(study: str, opened: Opened, *, size: int = _CHUNK) -> Iterator[Stored
     after = ""
     columns = ("id", "codes", "level", "pseudonym") if opened.document["linkable"] else ("id", "codes", "level")
     while True:
-        rows = list(
-            Submission.objects.filter(study=study, id__gt=after)
-            .order_by("id")
-            .values_list(*columns)[:size]
-        )
+        rows = list(Submission.objects.filter(study=study, id__gt=after).order_by("id").values_list(*columns)[:size])
         if not rows:
             return
         yield _stored(rows, len(opened.questions))

@@ -21,7 +21,7 @@ from crowdveil.inference import METHODS, Auto
 from crowdveil.inference.auto import choose, explained
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.driver import Run, run
-from crowdveil.inference.fitting import configuration
+from crowdveil.inference.fitting import configuration, meaning
 from crowdveil.inference.model import Closing, Judged, Model, Verdict
 
 
@@ -188,6 +188,7 @@ def _pointer(
             "n_questions": job.sizes.n_questions,
             "n_workers": job.sizes.n_workers,
             "channels": [channel.sha256 for channel in job.reports.channels],
+            "posterior": meaning(method),
             "estimates": output,
             **verdicts[0].facts,
         },
