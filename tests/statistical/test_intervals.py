@@ -26,13 +26,16 @@ def test_numeric_intervals_cover_between_90_and_98_in_100(name: str, epsilon: fl
     assert 0.90 <= np.mean(held) <= 0.98
 
 
-def test_intervals_of_medians_cover_at_least_as_often_as_they_say() -> None:
-    for epsilon in (None, 4.0):
-        answers, truth = number_crowd(1, per_question=30)
-        reports = Reports.unprotected(answers) if epsilon is None else protected(answers, epsilon, 1)
-        estimate = method("median").fit(reports)
-        assert ((estimate.low <= truth) & (truth <= estimate.high)).mean() >= 0.93
-        assert (estimate.high - estimate.low).mean() < 20
+@pytest.mark.parametrize(("epsilon", "per_question"), [(None, 30), (4.0, 30), (2.0, 100)])
+def test_intervals_of_medians_cover_between_90_and_98_in_100(epsilon: float | None, per_question: int) -> None:
+    held, width = [], []
+    for seed in range(CROWDS):
+        answers, truth = number_crowd(seed, per_question=per_question, n_workers=max(60, per_question + 20))
+        estimate = method("median").fit(reported(answers, epsilon, seed))
+        held += ((estimate.low <= truth) & (truth <= estimate.high)).tolist()
+        width.append((estimate.high - estimate.low).mean())
+    assert 0.90 <= np.mean(held) <= 0.98
+    assert np.mean(width) < 12
 
 
 @pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
