@@ -10,6 +10,7 @@ import os
 import secrets
 
 import numpy as np
+import pytest
 from plan.simulated import RESOLUTION, draw_case, simulated_error
 
 from crowdveil.plan import Plan, plan
@@ -22,6 +23,7 @@ MOST_REPORTS = int(os.environ.get("CROWDVEIL_REPORTS", 3_000))
 N_SETTINGS = 20
 
 
+@pytest.mark.slow
 def test_predictions_are_within_a_fifth_of_simulations() -> None:
     print(f"seed {SEED}")
     settings, misses = np.random.default_rng(SEED), []
