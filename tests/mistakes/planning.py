@@ -68,7 +68,7 @@ MUTANTS = (
         "paid although the next worker harms",
         "selection/greedy.py",
         "errors[best] >= before",
-        "errors[best] >= 2 * before",
+        "errors[best] >= before + 1e9",
         SELECTION,
         "before_harm",
     ),
