@@ -121,6 +121,18 @@ def test_subsets_are_read_as_options_too() -> None:
     assert (estimate.value == crowd.truth).mean() > 0.85
 
 
+def test_classes_can_be_held_equally_likely() -> None:
+    crowd = choices(n_options=2, class_shares=(0.9, 0.1), n_questions=200)
+    reports = randomised(crowd, 1.0)
+    learned, even = (
+        np.exp(ChannelBP(classes=kind).fit(reports).parameters["log_classes"]) for kind in ("learned", "even")
+    )
+    assert learned[0] > 0.7
+    np.testing.assert_allclose(even, 0.5)
+    with pytest.raises(InputError, match="classes must be learned or even; got 'odd'"):
+        ChannelBP(classes="odd")  # type: ignore[arg-type]
+
+
 def test_gold_questions_stay_what_they_are_known_to_be() -> None:
     crowd = choices()
     wrong = {str(question): "a" for question in crowd.answers.questions[:5]}

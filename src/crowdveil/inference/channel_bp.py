@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,8 @@ class ChannelBPModel(MessageModel):
 
     types: WorkerTypes
     type_weight: float
-    class_prior: float
+    class_prior: float | None
+    """Pseudo-questions per class, or None where all classes are held equally likely."""
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
@@ -88,7 +89,9 @@ class ChannelBPModel(MessageModel):
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
         types = self.type_weight * self.types.share + self.types.alike(belief.sum(axis=0))
-        classes = self.class_prior + statistics["classes"]
+        classes = np.ones(self.emission.n_options)
+        if self.class_prior is not None:
+            classes = self.class_prior + statistics["classes"]
         log_types = np.log(types / types.sum())
         return {
             "belief": statistics["messages"] + log_types,
@@ -179,6 +182,7 @@ class ChannelBP(IterativeMethod):
     max_iter: int = 200
     tol: float = 1e-4
     type_weight: float = 10.0
+    classes: Literal["learned", "even"] = "learned"
     class_smoothing: float = CLASS_SMOOTHING
     damping: float = 0.3
     precision: Precision = "float32"
@@ -186,6 +190,8 @@ class ChannelBP(IterativeMethod):
 
     def __post_init__(self) -> None:
         IterativeMethod.__post_init__(self)
+        if self.classes not in ("learned", "even"):
+            raise InputError(f"classes must be learned or even; got {self.classes!r}")
         for name in ("type_weight", "class_smoothing"):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be positive; got {getattr(self, name):g}")
@@ -194,13 +200,14 @@ class ChannelBP(IterativeMethod):
 
     def model(self, context: Context) -> ChannelBPModel:
         emission = reading(context)
+        pull = class_pull(table_channels(context.channels), self.class_smoothing)
         return ChannelBPModel(
             context=context,
             emission=emission,
             precision=self.precision,
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
-            class_prior=class_pull(table_channels(context.channels), self.class_smoothing),
+            class_prior=pull if self.classes == "learned" else None,
             damping=self.damping,
         )
 

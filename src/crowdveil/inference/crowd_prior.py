@@ -27,7 +27,7 @@ POOLED = 1e6
 _ACCURACY, _LIKENESS = 0.7, 0.15
 _LEAST, _MOST = 0.002, 0.7
 _ERRORS = 20.0
-"""How many answers per truth it takes to learn where the crowd's errors go: chosen on simulated crowds only."""
+"""How many answers per truth it takes to learn where the crowd's errors go: chosen on simulated crowds."""
 
 
 @dataclass(frozen=True, slots=True)
