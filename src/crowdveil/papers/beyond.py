@@ -24,8 +24,8 @@ from crowdveil.papers.reproduction import (
     column,
     labelled,
     mean_of,
-    n_trials,
     paired,
+    said_trials,
     select,
     smaller,
 )
@@ -135,7 +135,7 @@ class BeyondChannel(Reproduction):
         sizes = dict.fromkeys(f"{SHORT[str(row['crowd'])]} {row['size']}" for row in rows)
         return panels(
             drawn,
-            caption=f"Workers × questions: {', '.join(sizes)}; {n_trials(rows)} trials. Equal exact ε "
+            caption=f"Workers × questions: {', '.join(sizes)}; {said_trials(rows)}. Equal exact ε "
             "for every mechanism (no claimed ε differs from it here).",
         )
 

@@ -29,9 +29,9 @@ from crowdveil.papers.reproduction import (
     column,
     labelled,
     mean_of,
-    n_trials,
     near,
     paired,
+    said_trials,
     select,
     smaller,
 )
@@ -248,7 +248,7 @@ def tradeoff_caption(rows: Sequence[Row]) -> str:
     typical = " and ".join(dict.fromkeys(f"{float(row['n_answers']):.0f}" for row in found))
     sizes = " and ".join(dict.fromkeys(str(row["size"]) for row in found))
     return (
-        f"{sizes} workers × questions, {n_trials(rows)} trials. Exact ε per value of a worker with the median number "
+        f"{sizes} workers × questions, {said_trials(rows)}. Exact ε per value of a worker with the median number "
         f"of answers ({typical}); hollow: the ε of Theorem 6.3. Which questions were answered is not protected."
     )
 

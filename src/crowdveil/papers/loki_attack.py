@@ -19,7 +19,7 @@ from crowdveil.papers.reproduction import (
     Row,
     Settings,
     mean_of,
-    n_trials,
+    said_trials,
 )
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.sampler import draw
@@ -156,7 +156,7 @@ class Attack(Reproduction):
         )
         return panels(
             [panel],
-            caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {n_trials(rows)} trials; "
+            caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {said_trials(rows)}; "
             "exact ε per survey (unit value).",
         )
 

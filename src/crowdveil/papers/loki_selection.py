@@ -19,8 +19,8 @@ from crowdveil.papers.reproduction import (
     column,
     labelled,
     mean_of,
-    n_trials,
     paired,
+    said_trials,
     select,
     smaller,
 )
@@ -268,7 +268,7 @@ def _stopping(rows: Sequence[Row], reading: Reading, budget: float) -> Claim:
         "Algorithm 4.1 spends on; stopping is not discussed",
         f"RMSE spending all {rmse(rows, SPEND, budget):.3f}, stopping {rmse(rows, STOP, budget):.3f} after asking "
         f"{asked:.0%}; squared error stopping − spending {mean:+.3f} ± {error:.3f} "
-        f"({n_trials(rows)} trials; {mean_of(rows, 'real'):.0%} of the ratings are real)",
+        f"({said_trials(rows)}; {mean_of(rows, 'real'):.0%} of the ratings are real)",
         verdict,
     )
 
@@ -280,7 +280,7 @@ def _spoken(reading: Reading) -> str:
 def _sizes(rows: Sequence[Row]) -> str:
     populations = column(rows, "population")
     return (
-        f"{len(set(column(rows, 'film')))} films of 2005 a trial, {n_trials(rows)} trials, "
+        f"{len(set(column(rows, 'film')))} films of 2005 a trial, {said_trials(rows)}, "
         f"{min(populations):.0f} to {max(populations):.0f} workers a film"
     )
 

@@ -19,7 +19,7 @@ from crowdveil.papers.reproduction import (
     column,
     labelled,
     mean_of,
-    n_trials,
+    said_trials,
     select,
 )
 from crowdveil.plot import Panel, Series, panels
@@ -179,8 +179,8 @@ class Figure2b(Reproduction):
             drawn.append(panel)
         return panels(
             drawn,
-            caption=f"{int(max(column(rows, 'survey')))} surveys (films of 2005), {n_trials(rows)} "
-            f"trials, {self.reading.n_workers} workers, {mean_of(rows, 'real'):.0%} of the ratings real; budget C = "
+            caption=f"{int(max(column(rows, 'survey')))} surveys (films of 2005), {said_trials(rows)}, "
+            f"{self.reading.n_workers} workers, {mean_of(rows, 'real'):.0%} of the ratings real; budget C = "
             f"{self.budget:g} each, lifetime ε = {self.lifetime:g} per worker (exact ε per value at δ = .01, summed); "
             "level none at no privacy cost, as printed.",
         )

@@ -114,6 +114,11 @@ def n_trials(rows: Sequence[Row]) -> int:
     return len({row["trial"] for row in rows if "trial" in row})
 
 
+def said_trials(rows: Sequence[Row]) -> str:
+    number = n_trials(rows)
+    return "1 trial" if number == 1 else f"{number} trials"
+
+
 def near(ours: float, published: float, tolerance: float) -> Verdict:
     """The verdict on one number."""
     if np.isnan(ours):

@@ -14,7 +14,7 @@ from crowdveil.papers.reproduction import (
     Verdict,
     column,
     labelled,
-    n_trials,
+    said_trials,
     select,
 )
 from crowdveil.papers.sun_trial import (
@@ -279,5 +279,5 @@ def _named(rows: Sequence[Row], name: str, epsilon: float) -> str:
 def _caption(rows: Sequence[Row]) -> str:
     return (
         f"{int(column(rows, 'n_workers')[0])} workers × {int(column(rows, 'n_questions')[0])} questions, levels 0..9, "
-        f"truths N(0, 1), {n_trials(rows)} trials; Algorithm 1 on reports read as answers. {said_epsilons(rows)}"
+        f"truths N(0, 1), {said_trials(rows)}; Algorithm 1 on reports read as answers. {said_epsilons(rows)}"
     )

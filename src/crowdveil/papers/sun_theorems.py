@@ -23,8 +23,8 @@ from crowdveil.papers.reproduction import (
     Verdict,
     column,
     mean_of,
-    n_trials,
     near,
+    said_trials,
     select,
 )
 from crowdveil.papers.sun_trial import PAPER, mae
@@ -128,8 +128,8 @@ class Theorems(Reproduction):
             drawn.append(Panel(title, "exact ε per cell (MF: per value)", "MAE", series, lines, log_x=True, log_y=True))
         return panels(
             drawn,
-            caption=f"1000 workers × 100 questions, s = .1, σ = 1, equal weights, {n_trials(rows)} "
-            "trials. A bound should lie above its measurement. Hollow: claimed ε.",
+            caption=f"1000 workers × 100 questions, s = .1, σ = 1, equal weights, {said_trials(rows)}. "
+            "A bound should lie above its measurement. Hollow: claimed ε.",
         )
 
 

@@ -23,7 +23,7 @@ from crowdveil.papers.reproduction import (
     column,
     labelled,
     mean_of,
-    n_trials,
+    said_trials,
     select,
 )
 from crowdveil.plot import Panel, Series, panels
@@ -184,7 +184,7 @@ class Theorem3(Theorem2):
         return panels(
             drawn,
             caption=f"{column(rows, 'n_workers')[0]:g} workers, all answer; abilities even on .3 to .9; private "
-            f"Dawid–Skene on randomised response, exact ε per value as claimed; {_trials(rows)}.",
+            f"Dawid–Skene on randomised response, exact ε per value as claimed; {said_trials(rows)}.",
         )
 
 
@@ -303,7 +303,7 @@ class Theorem4(Reproduction):
                 Panel("ε = 2 per value", "workers n", "share of wrong labels", by_size, lines, log_x=True),
             ],
             caption=f"⌈n^{self.exponent:g}⌉ experts among spammers, 500 questions, all answer; randomised response, ε "
-            f"per value; {_trials(rows)}.",
+            f"per value; {said_trials(rows)}.",
         )
 
 
@@ -315,10 +315,6 @@ def ability_gap(estimate: Estimate, crowd: Crowd) -> float:
     """The largest error of an ability."""
     assert estimate.skills is not None
     return float(np.abs(estimate.skills.skill - crowd.skill).max())
-
-
-def _trials(rows: Sequence[Row]) -> str:
-    return f"{n_trials(rows)} trials"
 
 
 def constant_error(crowd: Crowd) -> float:
@@ -344,4 +340,4 @@ def _premises(rows: Sequence[Row]) -> Claim:
 
 def _size(rows: Sequence[Row]) -> str:
     size = f"{column(rows, 'n_workers')[0]:g} workers × {column(rows, 'n_questions')[0]:g} questions, all answer"
-    return f"{size}; randomised response; {_trials(rows)}."
+    return f"{size}; randomised response; {said_trials(rows)}."
