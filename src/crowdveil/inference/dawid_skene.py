@@ -20,7 +20,7 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_
 from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
+from crowdveil.inference.votes import CLASS_SMOOTHING, noise_of, table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -281,14 +281,16 @@ class DawidSkene(IterativeMethod):
                 fix="use one-coin or majority",
             )
         channels = table_channels(context.channels)
-        prior = _suited(context) if self.prior == "auto" else self.prior
+        prior, noise = _suited(context) if self.prior == "auto" else self.prior, noise_of(channels)
         return DawidSkeneModel(
             context=context,
             emission=emission_of(channels, n_options),
             precision=working_precision(self.precision, context.n_reports),
             prior=prior,
-            noise=noise_of(channels),
-            class_prior=0.0 if prior == "none" else class_pull(channels, self.class_smoothing),
+            noise=noise,
+            # Free confusions can pass for lopsided classes, so the shares are held here by as many noisy questions as
+            # make up for `class_smoothing` unprotected ones.
+            class_prior=0.0 if prior == "none" else self.class_smoothing * noise,
             votes=votes_by_symbol(channels, n_options),
         )
 
