@@ -28,7 +28,7 @@ run: $(VENV)/.run  ## start crowdveil in the foreground (ARGS="--port 9000" to c
 
 # A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts the slow first.
 test: $(VENV)/.dev node_modules/.stamp packages  ## install what the tests need and run them all (ARGS for pytest)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=40 $(ARGS)
 
 check: check-types check-style check-layers check-device  ## ruff, mypy, import layers, types of the device code
 
