@@ -79,7 +79,7 @@ def test_wsd_read_as_answers_and_through_the_channel(settings: Settings) -> None
 
 def test_suns_synthetic_crowd_and_the_note_says_what_mf_answers(settings: Settings, tmp_path: Path) -> None:
     figure = Figure2(n_workers=2000, epsilons=(0.1, 1.0))
-    write_rows(tmp_path / "rows.csv", figure.rows(Settings(settings.seed, trials=1, quick=True)))
+    write_rows(tmp_path / "rows.csv", figure.rows(Settings(settings.seed, trials=4, quick=True)))
     rows = read_rows(tmp_path / "rows.csv")
     lp, rr, mf = (error(rows, name, sparsity=0.9, epsilon=1.0) for name in ("LP", "RR", "MF"))
     zero = error(rows, "always 0", sparsity=0.9)
