@@ -40,10 +40,14 @@ class Client(threading.Thread):
                 self.receipts.append({"reply": receipt, "body": body, "headers": headers})
 
     def _insist(self, http: httpx.Client, method: str, path: str, body: Any, headers: Any) -> Any:
+        deadline = time.monotonic() + 120
         while True:
             try:
                 reply = http.request(method, path, json=body, headers=headers)
             except httpx.TransportError:
+                if time.monotonic() > deadline:
+                    self.failures.append(f"the server did not come back within two minutes: {method} {path}")
+                    raise
                 self.retries += 1
                 time.sleep(0.05)
                 continue
@@ -83,7 +87,8 @@ def test_five_kills_under_load(database: str, request: Any, make_server: Any, ma
     time.sleep(0.5)
     ended.set()
     for client in clients:
-        client.join(60)
+        client.join(150)
+        assert not client.is_alive()
         assert client.failures == []
 
     sent = [each for client in clients for each in client.receipts]

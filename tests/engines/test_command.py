@@ -31,7 +31,9 @@ def test_without_java_the_fix_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 brings no Connect server along")
+@pytest.mark.skipif(
+    int(pyspark.__version__.partition(".")[0]) < 4, reason="the package of Spark 3.5 brings no Connect server along"
+)
 def test_it_runs_through_spark_connect(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
     write_reports(path, mixed(ABC))

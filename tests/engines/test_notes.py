@@ -9,7 +9,7 @@ from pathlib import Path
 from crowdveil.engines.notes import DiskNotes
 
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from crowdveil.engines.notes import DiskNotes
 
@@ -17,7 +17,7 @@ def half(path, data):
     with path.open("wb") as file:
         file.write(data[: len(data) // 2])
     print("half", flush=True)
-    time.sleep(600)
+    sys.stdin.read()  # until it is killed, or whoever started it is gone
 
 notes = DiskNotes(Path(sys.argv[1]))
 notes.write("note", b"one" * 1000)
@@ -27,11 +27,14 @@ notes.write("note", b"two" * 1000)
 
 
 def test_a_writer_that_is_killed_leaves_the_last_whole_note(tmp_path: Path) -> None:
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
-    assert writer.stdout.readline() == "half\n"
-    writer.kill()
-    writer.communicate()
+    try:
+        assert writer.stdout.readline() == "half\n"
+    finally:
+        writer.kill()
+        writer.communicate()
     assert len(list(tmp_path.iterdir())) == 2, "the half is on the disk, beside the whole note"
     notes = DiskNotes(tmp_path)
     assert notes.read("note") == b"one" * 1000
