@@ -55,6 +55,12 @@ def swap_weights(signed: dict[str, Any]) -> None:
     channel["weights"][0][0], channel["weights"][0][1] = channel["weights"][0][1], channel["weights"][0][0]
 
 
+def tell_by_skipping(signed: dict[str, Any]) -> None:
+    """Whether a question is asked depends on an answer, and everybody sees whether it was asked."""
+    signed["definition"]["questions"][1]["show_if"] = {"question": "ill", "any_of": ["yes"]}
+    signed["definition"]["protects_participation"] = False
+
+
 TAMPERED = {
     "text changed": (lambda s: s["definition"].update(title="Other"), "does not match its hash"),
     "text changed and hashed anew": (lambda s: (s["definition"].update(title="Other"), rehash(s)), "signature"),
@@ -74,8 +80,13 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [(weaken, "costs"), (unprotect, "not as protected"), (swap_weights, "changed on the way")],
-    ids=["weaker channel", "no protection", "weights swapped"],
+    [
+        (weaken, "costs"),
+        (unprotect, "not as protected"),
+        (swap_weights, "changed on the way"),
+        (tell_by_skipping, "that tells the answer"),
+    ],
+    ids=["weaker channel", "no protection", "weights swapped", "skips that tell"],
 )
 def test_even_a_signed_study_is_refused_when_its_channels_lie(
     signed: dict[str, Any], change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch

@@ -187,6 +187,17 @@ DRAFTS = {
     "step zero": {
         "questions": [{"id": "q", "text": "x", "domain": {"type": "scale", "low": "0", "high": "9", "step": "0"}}]
     },
+    "skip logic that tells": {
+        "questions": [
+            {"id": "a", "text": "x", "domain": {"type": "choices", "options": ["n", "y"]}},
+            {
+                "id": "b",
+                "text": "x",
+                "domain": {"type": "choices", "options": ["n", "y"]},
+                "show_if": {"question": "a", "any_of": ["y"]},
+            },
+        ]
+    },
     "skip logic backwards": {
         "questions": [
             {

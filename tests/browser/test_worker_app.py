@@ -226,11 +226,15 @@ def test_a_receipt_that_the_broker_did_not_sign_is_pointed_out(page: Page, broke
     expect(page.get_by_role("alert")).to_contain_text("The signature of this receipt is not the broker's")
 
 
-def test_a_rewritten_log_is_noticed(page: Page, broker: FixtureBroker) -> None:
+def test_a_study_changed_after_consent_and_a_rewritten_log_are_noticed(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
-    page.get_by_role("link", name="Look at it").click()
-    page.get_by_role("button", name="Accept and answer").wait_for()
+    journey.accept(page)
     other = studies.definition(title="Smoking at work")
+    # Signed, and in the log after the first: only this device knows what its worker agreed to.
+    broker.open(other)
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("not the one that this device read before")
+    assert page.get_by_role("button", name="Protect my answers").count() == 0
     broker.log, broker.studies = [], {}
     broker.open(other)
     page.reload()

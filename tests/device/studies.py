@@ -69,7 +69,11 @@ def definition(
     title: str = "Smoking and work",
 ) -> dict[str, Any]:
     """A whole study of three questions, one of them shown only to those who smoke."""
-    questions = [{"show_if": None, "identifying": []} | question for question in QUESTIONS]
+    # Where participation is visible, skip logic would tell answers, and no device would answer.
+    questions = [
+        question | {"identifying": [], "show_if": question.get("show_if") if protects else None}
+        for question in QUESTIONS
+    ]
     tables: dict[str, Any] = {}
     spelled = []
     for level in levels:
@@ -190,6 +194,12 @@ def tampered() -> list[tuple[str, dict[str, Any]]]:
         lambda study: study["channels"].update({low_channels["smoked"]: {"format": "crowdveil-channel/1"}}),
     )
     changed("channel.hash", lambda study: study["channels"][low_channels["smoked"]].update(bits=64))
+    changed("study.level", lambda study: study["levels"][0].update(name="lowest"))
+    changed("study.level", lambda study: study["levels"].append(study["levels"][0] | {"name": "high"}))
+    changed("study.level", lambda study: study["levels"].reverse())
+    telling = definition(protects=False, levels=("none", "medium"))
+    telling["questions"][2]["show_if"] = {"question": "smoked", "any_of": ["yes"]}
+    cases.append(("study.skips", telling, None))
     renamed = definition(protects=False, levels=("none",))
     renamed["levels"][0]["name"] = "high"
     cases.append(("study.protection", renamed, None))

@@ -121,7 +121,7 @@ def test_what_the_cap_does_not_allow_is_neither_charged_nor_drawn() -> None:
 
 
 def test_skipped_questions_report_only_where_participation_is_protected() -> None:
-    answers = {"smoked": "no", "where": '["at home"]'}
+    answers = {"smoked": "no"}
     open_study = studies.served(studies.definition(protects=False, levels=("none", "medium")))
     done = run("commit", {"study": open_study, "tries": [{"level": "medium", "answers": answers, "cap": CAP}]})
     assert [report["question"] for report in done["results"][0]["body"]["reports"]] == ["smoked"]

@@ -59,6 +59,7 @@ class Study:
             raise StudyError("the definition does not match its hash: it was changed on the way")
         check_signature(definition, signed["signature"], public_key)
         _check_log(log_line, definition["id"], sha256)
+        _check_skips(definition)
         try:
             levels = {level["name"]: _level(definition, level) for level in definition["levels"]}
         except InputError as error:
@@ -79,6 +80,14 @@ def _check_log(line: dict[str, Any], study: str, sha256: str) -> None:
     fields = {name: value for name, value in line.items() if name != "entry"}
     if line.get("entry") != sha256_of(fields) or line.get("study") != study or line.get("sha256") != sha256:
         raise StudyError("the public log does not have this definition; somebody may be served a special one")
+
+
+def _check_skips(definition: dict[str, Any]) -> None:
+    # Where participation is visible, a report on such a question says that its condition held: no channel hides that.
+    depends = any(question["show_if"] for question in definition["questions"])
+    promises = any(level["protected"] for level in definition["levels"])
+    if depends and promises and not definition["protects_participation"]:
+        raise StudyError("whether a question is asked hangs on an earlier answer and is visible: that tells the answer")
 
 
 def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:

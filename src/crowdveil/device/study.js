@@ -6,7 +6,7 @@ import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { CellsOf, Channel, Charge, CheckFits, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
+/** @import { CellsOf, Channel, Charge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
 
 const LEVELS = ["none", "low", "medium", "high"];
 // ρ is searched; both sides may stop a little apart.
@@ -28,7 +28,9 @@ export function readStudy(answer, entry, id) {
     maxAnswers: definition.max_answers ?? null,
   };
   checkQuestions(shared.questions);
+  checkNames(definition.levels.map((/** @type {any} */ level) => level.name));
   const levels = definition.levels.map((/** @type {any} */ level) => readLevel(level, channels, shared));
+  checkSkips(shared, levels);
   return Object.freeze({ ...shared, levels });
 }
 
@@ -58,9 +60,20 @@ function checkQuestions(questions) {
   refuseUnless(seen.size > 0, "study.questions", { got: "" });
 }
 
+/** Known, each once, the most private last: what is chosen by name must be what is drawn. @param {string[]} names */
+function checkNames(names) {
+  const inOrder = LEVELS.filter((name) => names.includes(name));
+  refuseUnless(names.length > 0 && names.join() === inOrder.join(), "study.level", { got: names.join() });
+}
+
+/** Where skipping is visible, a question that depends on an answer would tell it by being reported. @type {CheckSkips} */
+function checkSkips({ protectsParticipation, questions }, levels) {
+  const depends = questions.some((question) => question.show_if) && levels.some((level) => level.protected);
+  refuseUnless(protectsParticipation || !depends, "study.skips");
+}
+
 /** @type {ReadLevel} */
 function readLevel(level, all, study) {
-  refuseUnless(LEVELS.includes(level.name), "study.level", { got: String(level.name) });
   const channels = new Map(study.questions.map((question) => {
     const channel = all.get(level.channels?.[question.id]);
     if (!channel) throw new Refusal("study.channel", { question: question.id });

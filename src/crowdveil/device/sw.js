@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "c1ceb2238c4c2549bf45fd4129907451f668df1e8c98c82b808492ffce0bff9c";
+const RELEASE = "a7e933b075ca5230f7407e611cd3980aea1f1dd76cda0bbe77ac0f41b41ec039";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

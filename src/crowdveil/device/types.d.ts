@@ -83,6 +83,7 @@ export type Cell = { question: string; channel: Channel; answer: number };
 
 export type ReadStudy = (answer: any, entry: LogEntry, id: string) => Study;
 export type ReadLevel = (level: any, all: Map<string, Channel>, study: Omit<Study, "levels">) => Level;
+export type CheckSkips = (study: Omit<Study, "levels">, levels: Level[]) => void;
 export type CheckFits = (channel: Channel, question: Question, protects: boolean) => void;
 /** Answers are symbols by question. */
 export type CellsOf = (study: Study, level: Level, answers: Map<string, string>) => Cell[];

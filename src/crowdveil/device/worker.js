@@ -92,11 +92,24 @@ export class Device {
 
   /** A checked study, whether its signature could be checked, and what the broker says around it. @param {string} id */
   async openStudy(id) {
-    const answer = await this.remembered(`study ${id}`, async () => {
+    const key = `study ${id}`, kept = await this.setting(key), { outbox } = await this.load();
+    const known = kept?.sha256 ?? outbox.get(id)?.body.study_sha256;
+    try {
       const fresh = await api.study(id);
       await this.followLog(fresh.log);
-      return { ...fresh, brokerKey: await this.brokerKey() };
-    });
+      // What was read, agreed to or drawn from stays what it was: an opened study never changes.
+      if (known && known !== fresh.sha256) throw new Refusal("study.changed");
+      const answer = { ...fresh, brokerKey: await this.brokerKey() }, checked = await this.checkedStudy(answer, id);
+      await this.put("settings", key, answer);
+      return checked;
+    } catch (error) {
+      if (error instanceof Refusal || !kept) throw error;
+      return this.checkedStudy(kept, id);
+    }
+  }
+
+  /** @param {any} answer @param {string} id */
+  async checkedStudy(answer, id) {
     const study = readStudy(answer, answer.log, id);
     const isSigned = await signed(answer.definition, answer.signature, answer.brokerKey);
     if (isSigned === false) throw new Refusal("study.signature");

@@ -55,6 +55,8 @@ TEMPLATES = (
     _("levels must differ and stand in the order %(order)s"),
     _("level none protects nothing and cannot be offered where participation is protected"),
     _("max_answers needs protects_participation"),
+    _("a question that depends on an earlier answer tells it by being reported"),
+    _("hide which questions are answered"),
     _("partial pay would tell how many questions were answered"),
     _("it is refused where participation is protected"),
     _("greedy selection reads workers' history"),

@@ -80,6 +80,9 @@ def _problems(draft: Draft) -> list[str]:
             not draft.protects_participation or "none" not in names
         ),
         "max_answers needs protects_participation": draft.max_answers is None or draft.protects_participation,
+        "a question that depends on an earlier answer tells it by being reported; hide which questions are answered": (
+            draft.protects_participation or names == ["none"] or not any(each.show_if for each in draft.questions)
+        ),
         "partial pay would tell how many questions were answered; it is refused where participation is protected": (
             not (draft.partial_pay and draft.protects_participation)
         ),
