@@ -14,8 +14,9 @@ from crowdveil.inference.channel_em import Truths
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.papers import Settings
 from crowdveil.papers.li_trial import as_answers, duchenne, error_rate, mechanism_of
+from crowdveil.papers.loki_errors import rmse
 from crowdveil.papers.loki_films import Films
-from crowdveil.papers.loki_selection import SPEND, STOP, Figure2a, rmse, stopping_gap
+from crowdveil.papers.loki_selection import SPEND, STOP, Figure2a, stopping_gap
 from crowdveil.papers.loki_surveys import Figure2b
 from crowdveil.papers.real import numeric
 from crowdveil.papers.reproduction import select

@@ -16,6 +16,7 @@ from crowdveil.papers import (
     sun_real,
     sun_theorems,
     wang,
+    wang_experts,
 )
 from crowdveil.papers.reproduction import Claim, Reproduction, Settings
 
@@ -37,7 +38,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         li_additional.Additional(),
         wang.Theorem2(),
         wang.Theorem3(),
-        wang.Theorem4(),
+        wang_experts.Theorem4(),
         loki.Examples(),
         loki_selection.Figure2a(),
         loki_surveys.Figure2b(),

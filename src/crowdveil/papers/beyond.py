@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from crowdveil.answers import Answers
 from crowdveil.entropy import Keystream
-from crowdveil.inference import METHODS, ChannelEM, Majority, Method, OneCoin, PrivateDawidSkene, WeightedVote
+from crowdveil.inference import ChannelBP, ChannelEM, Majority, Method, OneCoin, PrivateDawidSkene, WeightedVote
 from crowdveil.inference.channel_em import Truths
 from crowdveil.mechanisms import Laplace, Mechanism, RandomizedResponse, SparseTwoLayer, TwoLayer
-from crowdveil.papers.li_trial import as_answers, duchenne, error_rate
-from crowdveil.papers.real import Dataset, numeric
+from crowdveil.papers.li_trial import as_answers, duchenne, error_rate, median_answers
+from crowdveil.papers.real import Dataset, constant_error, numeric
 from crowdveil.papers.reproduction import (
     Claim,
     Reproduction,
@@ -65,17 +66,31 @@ class BeyondChannel(Reproduction):
     )
     cells: tuple[float, ...] = (1.0, 2.0, 3.0)
     values: tuple[float, ...] = (0.5, 1.0, 2.0)
+    n_workers: int | None = None
 
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
         for seed in settings.seeds(3 if settings.quick else None):
             for crowd in (*SCALES, *CHOICES):
                 settings.progress(f"{self.id}: {crowd}")
-                data = _scale_data(crowd, seed, settings) if crowd in SCALES else _choice_data(crowd, seed, settings)
+                data = self._data(crowd, seed, settings)
                 measured = self._scale(crowd, data, seed) if crowd in SCALES else self._choice(data, seed)
                 size = f"{len(data.answers.workers)} × {len(data.answers.questions)}"
                 rows += labelled(measured, crowd=crowd, size=size, trial=float(seed))
         return rows
+
+    def _data(self, crowd: str, seed: int, settings: Settings) -> Dataset:
+        if crowd == "wsd":
+            return numeric("wsd", settings, highest=4)
+        if crowd == "duchenne":
+            return duchenne(settings)
+        if crowd == "sun":
+            n_workers, n_questions = (1000, 100) if settings.quick else (2000, 200)
+            drawn = preset("sun", n_workers=self.n_workers or n_workers, n_questions=n_questions).draw(seed)
+        else:
+            n = self.n_workers or (300 if settings.quick else 500)
+            drawn = preset("wang-spammers", n_workers=n, n_questions=n, experts=ceil(n**0.45)).draw(seed)
+        return Dataset(drawn.answers, drawn.truth.astype(np.float64))
 
     def _scale(self, crowd: str, data: Dataset, seed: int) -> list[Row]:
         rows: list[Row] = [
@@ -94,11 +109,10 @@ class BeyondChannel(Reproduction):
         return rows
 
     def _choice(self, data: Dataset, seed: int) -> list[Row]:
-        known = data.truth[~np.isnan(data.truth)].astype(int)
         plain = WeightedVote(max_iter=20).fit(Reports.unprotected(data.answers))
         rows: list[Row] = [
             {"method": "no privacy", "error": error_rate(plain, data.truth)},
-            {"method": "best constant", "error": 1 - float(np.bincount(known).max()) / len(known)},
+            {"method": "best constant", "error": constant_error(data.truth)},
             {"method": "coin", "error": 0.5},
         ]
         for epsilon in self.values:
@@ -161,23 +175,6 @@ def _comparison(rows: Sequence[Row], crowd: str, ours: str, epsilon: float) -> C
     )
 
 
-def _scale_data(crowd: str, seed: int, settings: Settings) -> Dataset:
-    if crowd == "wsd":
-        return numeric("wsd", settings, highest=4)
-    drawn = preset("sun", n_workers=1000 if settings.quick else 2000, n_questions=100 if settings.quick else 200).draw(
-        seed
-    )
-    return Dataset(drawn.answers, drawn.truth)
-
-
-def _choice_data(crowd: str, seed: int, settings: Settings) -> Dataset:
-    if crowd == "duchenne":
-        return duchenne(settings)
-    n = 300 if settings.quick else 500
-    drawn = preset("wang-spammers", n_workers=n, n_questions=n, experts=int(np.ceil(n**0.45))).draw(seed)
-    return Dataset(drawn.answers, drawn.truth.astype(np.float64))
-
-
 def _scale_runs(epsilon: float, crowd: str) -> Iterator[tuple[str, Mechanism, Infer]]:
     response = RandomizedResponse(epsilon=epsilon, protect_participation=True)
     yield "LP, Algorithm 1", Laplace(epsilon=epsilon, protect_participation=True, fill="random"), algorithm_1
@@ -202,14 +199,12 @@ def _choice_runs(answers: Answers, epsilon: float, seed: int) -> Iterator[tuple[
     two, loss = two_layer_with(answers, epsilon)
     yield "two layers, TD", as_answers(two.randomize(answers, Keystream(seed))), loss, WeightedVote(max_iter=20)
     yield "RR, one-coin (ours)", reports, exact, OneCoin()
-    if (ours := METHODS.get("channel-bp")) is not None:
-        yield "RR, channel-bp (ours)", reports, exact, ours()
+    yield "RR, channel-bp (ours)", reports, exact, ChannelBP()
 
 
 def two_layer_with(answers: Answers, epsilon: float) -> tuple[TwoLayer, float]:
     """Flips from U(a, ½), a the smallest multiple of 1/512 that keeps ε for the median number of answers."""
-    counts = np.bincount(answers.worker, minlength=len(answers.workers))
-    typical, half = int(np.median(counts[counts > 0])), Fraction(1, 2)
+    typical, half = median_answers(answers), Fraction(1, 2)
     low, high = 0, 255
     while low < high:
         middle = (low + high) // 2

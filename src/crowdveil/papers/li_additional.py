@@ -47,6 +47,8 @@ class Additional(Reproduction):
     )
     answers_each: int = 19
     others: tuple[int, ...] = (50,)
+    least_trials: int = 12
+    timed_workers: int = 200
 
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
@@ -58,7 +60,7 @@ class Additional(Reproduction):
         rows: list[Row] = []
         for law in FLIPS:
             rows.append({"kind": "privacy", "law": law, "exact_epsilon": flip_epsilon(law, answers_each)})
-        for seed in settings.seeds(12 if settings.quick else max(settings.trials, 100)):
+        for seed in settings.seeds(self.least_trials if settings.quick else max(settings.trials, 100)):
             for important in (0, 3, 6, 12):
                 crowd = _crowd(60, 100, important, answers_each).draw(seed)
                 truth = crowd.truth.astype(np.float64)
@@ -75,7 +77,7 @@ class Additional(Reproduction):
     def _times(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
         for factor in (1, 2, 4, 8):
-            crowd = _crowd(200 * factor, 500, 20, 50).draw(settings.seed)
+            crowd = _crowd(self.timed_workers * factor, 500, 20, 50).draw(settings.seed)
             reports = flipped(crowd.answers, "uniform", settings.seed)
             seconds = []
             for _ in range(5):
@@ -162,12 +164,12 @@ def _important(rows: Sequence[Row]) -> Panel:
 
 
 def _grown(times: Sequence[Row]) -> Panel:
-    first, sizes = float(times[0]["seconds"]), column(times, "n_reports")
+    first, sizes = float(times[0]["seconds"]), [size / 1000 for size in column(times, "n_reports")]
     series = [
         Series("time of truth discovery", sizes, [float(row["seconds"]) / first for row in times]),
         Series("linear", sizes, [size / sizes[0] for size in sizes], kind="points"),
     ]
-    return Panel("scaling", "reports", "CPU time, smallest = 1", series)
+    return Panel("scaling", "thousands of reports", "CPU time, smallest = 1", series)
 
 
 def scaling(rows: Sequence[Row]) -> float:

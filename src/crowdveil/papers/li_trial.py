@@ -15,7 +15,7 @@ from crowdveil.entropy import Keystream
 from crowdveil.estimate import Estimate
 from crowdveil.inference import Majority, Method, WeightedVote
 from crowdveil.mechanisms import Mechanism, OneLayer, TwoLayer
-from crowdveil.papers.real import Dataset, categorical
+from crowdveil.papers.real import Dataset, categorical, constant_error
 from crowdveil.papers.reproduction import Row, Settings, labelled, mean_of
 from crowdveil.reports import Reports
 from crowdveil.simulate import preset
@@ -89,11 +89,15 @@ def trial_rows(data: Dataset, epsilons: Sequence[float], seed: int) -> list[Row]
     return labelled(rows, trial=float(seed))
 
 
+def median_answers(answers: Answers) -> int:
+    """How many answers the median worker gave, of those who gave any."""
+    counts = np.bincount(answers.worker, minlength=len(answers.workers))
+    return int(np.median(counts[counts > 0]))
+
+
 def privacy_rows(answers: Answers, epsilons: Sequence[float]) -> list[Row]:
     """The exact ε of both mechanisms for a worker with the median number of answers."""
-    counts = np.bincount(answers.worker, minlength=len(answers.workers))
-    typical = int(np.median(counts[counts > 0]))
-    rows: list[Row] = []
+    typical, rows = median_answers(answers), list[Row]()
     for epsilon in epsilons:
         two = TwoLayer(epsilon=epsilon)
         values = {
@@ -112,10 +116,8 @@ def privacy_rows(answers: Answers, epsilons: Sequence[float]) -> list[Row]:
 
 def baseline_errors(data: Dataset) -> list[Row]:
     """The best constant; without an order of the options the mid-level is a coin."""
-    known = data.truth[~np.isnan(data.truth)].astype(np.int64)
-    constant = 1 - float(np.bincount(known).max()) / len(known)
     return [
-        {"layers": "baseline", "aggregator": "best constant", "error": constant},
+        {"layers": "baseline", "aggregator": "best constant", "error": constant_error(data.truth)},
         {
             "layers": "baseline",
             "aggregator": "coin (no mid-level for options)",

@@ -157,7 +157,7 @@ class Attack(Reproduction):
         return panels(
             [panel],
             caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {said_trials(rows)}; "
-            "exact ε per survey (unit value).",
+            f"exact ε per survey (unit value). Named: {', '.join(f'{value:.2g}' for value in series[0].y)}.",
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.papers.loki import GAMMAS, PAPER, PAYS
+from crowdveil.papers.loki_errors import constant, expected_square, quadratic, rmse
 from crowdveil.papers.loki_films import DATASET, SCALE, Crowd, Films, Reading, level_epsilons
 from crowdveil.papers.reproduction import (
     Claim,
@@ -69,6 +70,7 @@ class Figure2a(Reproduction):
     reading: Reading = field(default_factory=Reading)
     others: tuple[Reading, ...] = OTHERS
     lifetime: float = 20.0
+    least_trials: int = 20
 
     def policies(self, seed: int) -> dict[str, tuple[Selector, bool]]:
         """Each with whether level none is free of privacy cost."""
@@ -95,7 +97,7 @@ class Figure2a(Reproduction):
     ) -> list[Row]:
         """The same surveys under each of these policies. The levels change with the trial alone, so trials are many."""
         rows: list[Row] = []
-        for trial, seed in enumerate(settings.seeds(max(settings.trials, 20))):
+        for trial, seed in enumerate(settings.seeds(max(settings.trials, self.least_trials))):
             settings.progress(f"{self.id}: {reading.name}, trial {trial + 1}")
             rng = np.random.default_rng(seed)
             crowd = reading.crowd(films, rng)
@@ -207,14 +209,16 @@ class Figure2a(Reproduction):
                 [rmse(select(rows, reading=reading.name), name, top) for reading in readings],
                 kind="bars",
             )
-            for name in (STOP, SPEND)
+            for name in (STOP, SPEND, "no privacy")
         ]
+        constants = [constant(select(rows, reading=reading.name)) for reading in readings]
+        bars.append(Series("best constant, each reading", bars[0].x, constants, kind="bars"))
         letters = [chr(ord("A") + place) for place in range(len(readings))]
         named = "; ".join(f"{letter} {_spoken(each)}" for letter, each in zip(letters, readings, strict=True))
         return panels(
             [
                 Panel("true error", "budget C", "RMSE of the mean rating", series, lines, log_x=True),
-                Panel("spends all: true and estimated", "budget C", "RMSE", estimated, log_x=True),
+                Panel("spends all: true and estimated", "budget C", "RMSE", estimated, lines, log_x=True),
                 Panel(f"readings, C = {top:g}", "reading (see below)", "RMSE", bars, categories=letters),
             ],
             caption=f"{_sizes(default)}, unit value. Exact ε at δ = .01 of low, medium, high: "
@@ -237,19 +241,17 @@ class Chosen:
 def _judged(crowd: Crowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float) -> list[Row]:
     """The error of the plain mean (4.4); for everybody's reports also that of a mean weighted by their noise."""
     opinions, noise = ratings[chosen.places], np.array(GAMMAS)[crowd.level[chosen.places]] ** 2
-    row: Row = {"policy": name, "budget": budget, "squared": _expected(opinions, noise, np.ones_like(noise), theta)}
+    row: Row = {
+        "policy": name,
+        "budget": budget,
+        "squared": expected_square(opinions, noise, np.ones_like(noise), theta),
+    }
     shared: Row = {"asked": chosen.asked, "cost": chosen.cost, "printed": chosen.printed}
     rows = [row | shared | {"corrected": chosen.corrected}]
     if name == SPEND:
-        squared = _expected(opinions, noise, 1 / (_OPINIONS + noise), theta)
+        squared = expected_square(opinions, noise, 1 / (_OPINIONS + noise), theta)
         rows.append({"policy": WEIGHTED, "budget": budget, "squared": squared, "asked": chosen.asked})
     return rows
-
-
-def _expected(opinions: Floats, noise: Floats, weight: Floats, theta: float) -> float:
-    """E(RMSE²) over the noise, (4.5) and (4.12): the squared sampling error plus the variance of the noise."""
-    share = weight / weight.sum()
-    return float((share @ opinions - theta) ** 2 + share**2 @ noise)
 
 
 def stopping_gap(rows: Sequence[Row], budget: float) -> tuple[float, float]:
@@ -283,19 +285,3 @@ def _sizes(rows: Sequence[Row]) -> str:
         f"{len(set(column(rows, 'film')))} films of 2005 a trial, {said_trials(rows)}, "
         f"{min(populations):.0f} to {max(populations):.0f} workers a film"
     )
-
-
-def rmse(rows: Sequence[Row], policy: str, budget: float) -> float:
-    return quadratic(select(rows, policy=policy, budget=budget), "squared", root=True)
-
-
-def quadratic(rows: Sequence[Row], key: str, *, root: bool = False) -> float:
-    """The quadratic mean of errors; with `root` the column already holds squares."""
-    values = np.array(column(rows, key))
-    return float(np.sqrt(np.mean(values if root else values**2))) if len(values) else float("nan")
-
-
-def constant(rows: Sequence[Row]) -> float:
-    """The error of saying the same best value of every film."""
-    thetas = np.array(column(select(rows, policy="theta"), "theta"))
-    return float(np.sqrt(np.mean((thetas - thetas.mean()) ** 2)))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from crowdveil.papers.loki import PAPER, PAYS
+from crowdveil.papers.loki_errors import quadratic
 from crowdveil.papers.loki_films import DATASET, Crowd, Films, Reading, level_epsilons
-from crowdveil.papers.loki_selection import READING, quadratic
+from crowdveil.papers.loki_selection import READING
 from crowdveil.papers.reproduction import (
     Claim,
     Reproduction,

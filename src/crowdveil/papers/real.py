@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,3 +61,9 @@ def categorical(name: str, settings: Settings) -> Dataset:
     spelled = [truths.get(str(question)) for question in answers.questions]
     codes = [float("nan") if truth is None else float(answers.domain.code(truth)) for truth in spelled]
     return Dataset(answers, np.array(codes))
+
+
+def constant_error(truth: NDArray[Any]) -> float:
+    """The error rate of always giving the commonest truth, over the known ones."""
+    known = truth[~np.isnan(truth)].astype(np.int64)
+    return 1 - float(np.bincount(known).max()) / len(known)
