@@ -25,6 +25,7 @@ from crowdveil.papers.reproduction import (
 )
 from crowdveil.papers.sun_data import DATASETS, SPOKEN, WEB
 from crowdveil.papers.sun_trial import (
+    HOLLOW,
     MECHANISMS,
     PAPER,
     Reading,
@@ -184,7 +185,9 @@ class Figure5(Reproduction):
             f"{int(part[0]['n_workers'])} × {int(part[0]['n_questions'])} ({said_trials(part)})"
             for part in (select(rows, dataset=name, epsilon=3.0, reading="default") for name in DATASETS)
         )
-        return panels(drawn, caption=f"{sizes} workers × questions, levels 0..{self.highest}. {said_epsilons(rows)}")
+        return panels(
+            drawn, caption=f"{sizes} workers × questions, levels 0..{self.highest}. {said_epsilons(rows)} {HOLLOW}"
+        )
 
 
 _OURS: dict[Truths, str] = {"on-scale": "RR, channel-em", "anywhere": "RR, channel-em, truths anywhere"}

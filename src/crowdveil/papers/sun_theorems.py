@@ -27,7 +27,7 @@ from crowdveil.papers.reproduction import (
     said_trials,
     select,
 )
-from crowdveil.papers.sun_trial import PAPER, mae
+from crowdveil.papers.sun_trial import HOLLOW, PAPER, mae
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.simulate import ScaleCrowd
 
@@ -129,7 +129,8 @@ class Theorems(Reproduction):
         return panels(
             drawn,
             caption=f"1000 workers × 100 questions, s = .1, σ = 1, equal weights, {said_trials(rows)}. "
-            "A bound should lie above its measurement. Hollow: claimed ε.",
+            "A bound should lie above its measurement. Where all truths are 0 the best constant has no error, and so "
+            f"no place on this axis. {HOLLOW}",
         )
 
 

@@ -22,6 +22,7 @@ PAPER = "Sun, Dong, Wang, Yu, Qin: Truth inference on sparse crowdsourcing data 
 MECHANISMS = ("LP", "RR", "MF", "2-layer")
 CONSTANTS = ("best constant", "mid-level")
 UNIT = "cell"
+HOLLOW = "Hollow, where it differs: the claimed ε."
 Floats = NDArray[np.float64]
 
 
@@ -156,7 +157,7 @@ def said_epsilons(rows: Sequence[Row]) -> str:
         row = select(rows, mechanism=name, reading="default")[0]
         ratio = float(row["exact_epsilon"]) / float(row["epsilon"])
         said.append(f"{name} {ratio:.2g} (per {row['unit']}{'' if row['unit'] == UNIT else ', ∅ not protected'})")
-    return f"Exact ε as a multiple of the claimed: {', '.join(said)}. Hollow: claimed ε."
+    return f"Exact ε as a multiple of the claimed: {', '.join(said)}."
 
 
 def readings(default: Reading) -> list[Reading]:

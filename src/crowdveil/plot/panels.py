@@ -1,4 +1,4 @@
-"""Panels side by side: lines, points or bars of several methods, trivial baselines dashed, claimed ε marked hollow."""
+"""Panels side by side: lines, points or bars of several methods, baselines dashed, claimed ε hollow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def panels(drawn: Sequence[Panel], *, caption: str) -> Figure:
         _draw(axes, panel, names, lines)
     for axes in grid[len(drawn) :]:
         axes.set_visible(False)
-    _legend(figure, list(grid[: len(drawn)]))
+    _legend(figure, list(grid[: len(drawn)]), [*(series.name for panel in drawn for series in panel.series), *lines])
     add_caption(figure, caption)
     return figure
 
@@ -86,8 +86,9 @@ def _draw(axes: Axes, panel: Panel, names: list[str], lines: list[str]) -> None:
         axes.set_xscale("log")
     if panel.log_y:
         axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
+    elif not _below_zero(panel):
+        # A little below 0 where lines run, so that an error of 0 is not hidden by the axis.
+        axes.set_ylim(bottom=0.0 if bars else -0.02 * axes.get_ylim()[1])
     if panel.categories:
         axes.set_xticks(range(len(panel.categories)), panel.categories)
     elif panel.log_x:
@@ -123,27 +124,34 @@ def _draw_series(axes: Axes, series: Series, index: int, bars: list[Series]) -> 
     )
     if series.claimed is not None:
         claimed = np.asarray(series.claimed, dtype=float)
-        axes.hlines(y, np.minimum(claimed, x), np.maximum(claimed, x), color=colour, linewidth=0.8, linestyle="dotted")
-        axes.plot(claimed, y, marker=marker, markersize=5, markerfacecolor="white", color=colour, linestyle="none")
+        other = np.abs(claimed - x) > 1e-3 * x
+        ends = np.minimum(claimed, x)[other], np.maximum(claimed, x)[other]
+        axes.hlines(y[other], *ends, color=colour, linewidth=0.8, linestyle="dotted")
+        hollow: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": "white", "linestyle": "none"}
+        axes.plot(claimed[other], y[other], color=colour, **hollow)
 
 
 def _plain_ticks(axes: Axes, panel: Panel) -> None:
     """ε as it is spoken: a few plain numbers instead of powers of ten."""
-    seen = sorted({float(f"{value:.2g}") for series in panel.series for value in series.x if value > 0})
+    stated = {value for series in panel.series for value in series.claimed or series.x if value > 0}
+    # Claimed ε are round numbers; exact ones are added only where they go beyond.
+    beyond = {value for series in panel.series for value in series.x if value > max(stated)}
+    seen = sorted({float(f"{value:.2g}") for value in stated | beyond})
     kept = [tick for place, tick in enumerate(seen) if place == len(seen) - 1 or seen[place + 1] > 1.2 * tick]
     step = -(-len(kept) // 7)
     axes.set_xticks(kept[::step], [f"{tick:g}" for tick in kept[::step]])
     axes.minorticks_off()
 
 
-def _legend(figure: Figure, grid: list[Axes]) -> None:
+def _legend(figure: Figure, grid: list[Axes], order: list[str]) -> None:
     entries: dict[str, Any] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if len(entries) > 1:
         columns = min(len(entries), 4 if len(grid) == 3 else 3)
-        handles, labels = list(entries.values()), list(entries)
+        labels = sorted(entries, key=order.index)
+        handles = [entries[label] for label in labels]
         figure.legend(
             handles=handles, labels=labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5
         )
