@@ -64,3 +64,11 @@ def test_guarantees_print_their_unit() -> None:
 def test_a_requested_epsilon_is_positive_and_finite(epsilon: float) -> None:
     with pytest.raises(InputError, match="epsilon must be a positive finite number; got "):
         positive_epsilon(epsilon)
+
+
+def test_a_loss_is_never_shown_as_none_and_a_huge_one_is_shown() -> None:
+    assert round_up(1e-300) == "0.0001"
+    assert round_up(0.1 + 0.2) == "0.3"
+    assert int(round_up(1e300)) >= int(1e300)
+    with pytest.raises(InputError, match="positive finite"):
+        positive_epsilon(10**400)

@@ -17,6 +17,9 @@ from crowdveil.exact import decimal_text
 EMPTY = -1
 """The answer code of ∅: the question was not answered."""
 
+# Beyond, decimals of 28 digits no longer hold both ends of a scale and its step.
+_MOST_DIGITS = 13
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
@@ -187,9 +190,9 @@ def _exact(name: str, value: int | float | str | Decimal) -> Decimal:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         number = Decimal("nan")
-    if not number.is_finite():
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         raise DomainError(
-            f"the {name} of a scale must be a number; got {str(value)!r}",
+            f"the {name} of a scale must be a number of ordinary size; got {str(value)!r}",
             fix="for example --scale 1:5 or --scale 0:1:0.1",
         )
     return number

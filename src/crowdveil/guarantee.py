@@ -11,6 +11,9 @@ from crowdveil.exact import json_number
 
 Unit: TypeAlias = Literal["value", "cell", "vector"]
 
+# From here on doubles are whole numbers.
+_WHOLE = 2.0**53
+
 _NEIGHBOURS = {
     "value": "the value of one answered question",
     "cell": "one question, answered or not",
@@ -61,14 +64,22 @@ def round_up(epsilon: float, digits: int = 4) -> str:
     """ε as text, rounded up: a printed number never understates the loss."""
     if math.isinf(epsilon):
         return "∞"
-    return f"{math.ceil(epsilon * 10**digits - 1e-12) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+    if epsilon >= _WHOLE:
+        return f"{epsilon:.0f}"
+    # The dust of a sum such as 0.1 + 0.2 is no loss, but a loss is never shown as none.
+    steps = max(math.ceil(epsilon * 10**digits - 1e-12), int(epsilon > 0))
+    return f"{steps / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def positive_epsilon(epsilon: float) -> float:
     """The one check of a requested ε."""
-    if not math.isfinite(epsilon) or epsilon <= 0:
+    try:
+        number = float(epsilon) if isinstance(epsilon, int) else epsilon
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number <= 0:
         raise InputError(
-            f"epsilon must be a positive finite number; got {epsilon}",
+            f"epsilon must be a positive finite number; got {number}",
             fix="choose for example 1, or mechanism none for no privacy",
         )
-    return float(epsilon)
+    return float(number)

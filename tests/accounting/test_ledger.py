@@ -140,7 +140,9 @@ def test_workers_do_not_share_a_budget(storage: Storage) -> None:
 def test_of_reports_at_stake_the_dearest_are_charged_in_each_currency(storage: Storage) -> None:
     """Many options cost a hair more ε and far less ρ than two: neither currency may be read off the other's order."""
     few, many = (
-        mechanism("randomized-response", epsilon=epsilon).channel(Choices(tuple("abcdefghij"[:size])))  # type: ignore[attr-defined]
+        mechanism("randomized-response", epsilon=epsilon, protect_participation=True).channel(
+            Choices(tuple("abcdefghij"[:size]))
+        )
         for epsilon, size in ((1.0, 2), (1.001, 10))
     )
     spends = [Spend.through(channel, name="study", count=5) for channel in (many, few)]
@@ -179,6 +181,31 @@ def test_no_release_pays_privacy_back(amount: float) -> None:
         Spend.from_json(spelled)
     with pytest.raises(InputError, match="never falls"):
         Charge(-1, 0)
+
+
+def test_what_is_carried_over_is_a_number(storage: Storage) -> None:
+    with pytest.raises(InputError, match="carried over must be 0 or more; got ε nan"):
+        Ledger(Budget(4, 0), storage).carry_over("ada", epsilon=math.nan, rho=0, key="mirror")
+
+
+def test_a_spend_without_its_count_is_refused() -> None:
+    spelled = Spend(PureLaw(1.0), "health", 100).to_json()
+    del spelled["count"]
+    with pytest.raises(InputError, match="count must be a whole number"):
+        Spend.from_json(spelled)
+
+
+@pytest.mark.parametrize("low", ["1e-999999999", 0, None, "1/0"])
+def test_a_spelled_fraction_is_a_fraction(low: object) -> None:
+    spelled = {"format": "crowdveil-spend/1", "kind": "two-layer", "name": "", "count": 1, "n_options": 2}
+    with pytest.raises(InputError, match="needs the fraction 'low'"):
+        Spend.from_json(spelled | {"low": low, "high": "1"})
+
+
+def test_where_participation_is_visible_every_report_is_at_stake(storage: Storage) -> None:
+    visible = Spend.through(five_ary(1), name="health", count=40)
+    with pytest.raises(InputError, match="needs protected participation"):
+        Ledger(Budget(100, 0), storage).charge("ada", visible, key="study", at_stake=2)
 
 
 @pytest.mark.parametrize("at_stake", [0, -5])

@@ -57,6 +57,28 @@ def test_two_layer_follows_its_joint_law_across_studies(tmp_path: Path) -> None:
     assert ada["vector"]["basic"]["epsilon"] == pytest.approx(math.log(math.comb(20, 10)))
 
 
+def test_naming_questions_hides_nothing_that_their_answers_share(tmp_path: Path) -> None:
+    parameters = {"low": 0, "high": 1, "options": 2}
+    rows = [("ada", "s", "two-layer", parameters, 1, f"q{number}") for number in range(20)]
+    rows += [("bob", "s", "matrix-factorization", {"epsilon": 1, "scale": "0:9"}, 10, "q1")]
+    rows += [("bob", "s", "randomized-response", {"epsilon": 2}, 1, "q2")]
+    workers = account(write(tmp_path / "spends.csv", rows, [*HEADER, "question"]))["workers"]
+    assert workers["ada"]["value"]["basic"]["epsilon"] == pytest.approx(math.log(20))
+    assert workers["ada"]["vector"]["basic"]["epsilon"] == pytest.approx(math.log(math.comb(20, 10)))
+    assert workers["bob"]["value"]["basic"]["epsilon"] == 3
+
+
+def test_numbers_without_measure_end_in_a_bound(tmp_path: Path) -> None:
+    rows = [
+        ("ada", "s", "randomized-response", {"epsilon": 1, "options": 3}, 10**12),
+        ("bob", "s", "two-layer", {"low": 0, "high": 1, "options": 2}, 10**6),
+    ]
+    workers = account(write(tmp_path / "spends.csv", rows))["workers"]
+    assert workers["ada"]["vector"]["pld"]["epsilon"] == workers["ada"]["vector"]["basic"]["epsilon"]
+    assert workers["ada"]["vector"]["basic"]["epsilon"] == pytest.approx(1e12)
+    assert math.log(1e6) <= workers["bob"]["value"]["basic"]["epsilon"] < 1.01 * math.log(1e6)
+
+
 def test_protected_participation_has_a_cell_total(tmp_path: Path) -> None:
     parameters = {"epsilon": 1, "scale": "1:5", "protect_participation": True}
     path = write(tmp_path / "spends.csv", [("ada", "s", "randomized-response", parameters, 4)])
@@ -133,6 +155,18 @@ def test_the_domain_only_ever_lowers_the_loss(tmp_path: Path) -> None:
         (("a", "s", "laplace", {"epsilon": 1, "options": ["a", "b"]}, 1), "numbers"),
         (("a", "s", "randomized-response", {"epsilon": 1, "scale": [1]}, 1), "scale"),
         (("a", "s", "randomized-response", {"epsilon": 1, "options": 0}, 1), "option"),
+        (("a", "s", "randomized-response", {"epsilon": 1, "options": "3"}, 1), "two options or more; got only '3'"),
+        (("a", "s", "randomized-response", {"epsilon": 1, "options": 3.0}, 1), "options must be a list"),
+        (("a", "s", "randomized-response", {"epsilon": 1, "options": 10**11}, 1), "options must be a list"),
+        (("a", "s", "randomized-response", {"epsilon": 1, "scale": "0:1:1e-99"}, 1), "step of a scale"),
+        (("a", "s", "randomized-response", {"epsilon": 10**400}, 1), "epsilon must be a positive finite number"),
+        (("a", "s", "randomized-response", {"epsilon": 1e308}, 10), "ε of a release must be 0 or more, and below"),
+        (("a", "s", "randomized-response", '{"epsilon": 8, "epsilon": 1}', 1), "got a name twice"),
+        (("a", "s", "randomized-response", "[" * 100_000, 1), "too deep"),
+        (("a", "s", "gaussian", {"sigma": 1e-8, "scale": "1:5"}, 1), "noise of a Gaussian release"),
+        (("a", "s", "gaussian", {"sigma": 1e-300, "scale": "1:5"}, 1), "right kind and size"),
+        (("a", "s", "two-layer", {"epsilon": 1000, "options": 2}, 1), "right kind and size"),
+        (("a", "s", "none", {}, "9" * 5000), "column 'count': count must be a whole number"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, row: tuple[Any, ...], said: str) -> None:

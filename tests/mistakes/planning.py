@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "a release that gives privacy back",
         "accounting/laws.py",
-        "    if not amount >= 0:",
-        "    if amount == float('inf') - 1:",
+        "    if not amount >= 0 or",
+        "    if amount == float('inf') - 1 or",
         LEDGER,
         "pays_privacy_back",
     ),

@@ -99,6 +99,9 @@ def pld(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
         return Cost(gaussian_epsilon(mu, delta) if mu else 0.0, delta)
     if math.isinf(max(part.law.epsilon for part in others)):
         return Cost(math.inf, delta)
+    if sum(part.times for part in others) > _MOST_POINTS:
+        # Every report needs a step of the grid; for so many the largest loss has to do.
+        return Cost(_largest_loss(parts), delta)
     interval = _interval(others, mu)
     grids = [Pld.from_atoms(part.law.atoms(), interval).times(part.times) for part in others]
     total = composed([*grids, Pld.gaussian(mu, interval)] if mu else grids, interval)

@@ -20,7 +20,12 @@ from crowdveil.channel import Channel
 from crowdveil.divergence import renyi_of
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
-from crowdveil.two_layer_law import value_epsilon, vector_epsilon
+from crowdveil.two_layer_law import value_epsilon, value_epsilon_at_most, vector_epsilon
+
+# Fractions of a longer joint law take too long; its bound is within a few hundredths there.
+_EXACT_UP_TO = 500
+_LARGEST = 1e100
+_LEAST_MU, _LARGEST_MU = 1e-9, 1e6
 
 
 class Law(ABC):
@@ -144,6 +149,11 @@ class GaussianLaw(Law):
 
     def __post_init__(self) -> None:
         _check_loss("μ", self.mu)
+        if self.mu and not _LEAST_MU <= self.mu <= _LARGEST_MU:
+            raise InputError(
+                f"the noise of a Gaussian release must be between a millionth and a billion times the range; got μ "
+                f"{self.mu:g}"
+            )
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
@@ -204,8 +214,15 @@ class TwoLayerLaw(Law):
         return pure_atoms(self.epsilon)
 
     def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
-        law = vector_epsilon if unit == "vector" else value_epsilon
-        return PureLaw(law(count, self.n_options, self.low, self.high)), 1
+        return self.of_some(count if unit == "vector" else 1, count), 1
+
+    def of_some(self, changed: int, total: int) -> PureLaw:
+        """What `total` reports tell about `changed` of the answers: group privacy, and never more than about all."""
+        if total > _EXACT_UP_TO:
+            return PureLaw(changed * value_epsilon_at_most(total, self.n_options, self.low, self.high))
+        each = value_epsilon(total, self.n_options, self.low, self.high)
+        all_of_them = vector_epsilon(total, self.n_options, self.low, self.high) if changed > 1 else math.inf
+        return PureLaw(all_of_them if changed >= total > 1 else min(changed * each, all_of_them))
 
     def to_json(self) -> dict[str, Any]:
         return {"low": str(self.low), "high": str(self.high), "n_options": self.n_options}
@@ -224,8 +241,8 @@ class Unprotected(PureLaw):
 
 def _check_loss(what: str, amount: float) -> None:
     """A release costs something or nothing: below 0 it would pay others' privacy back."""
-    if not amount >= 0:
-        raise InputError(f"the {what} of a release must be 0 or more; got {amount}")
+    if not amount >= 0 or _LARGEST < amount < math.inf:
+        raise InputError(f"the {what} of a release must be 0 or more, and below {_LARGEST:g}; got {amount}")
 
 
 def law_of_channel(channel: Channel) -> Law:

@@ -125,6 +125,8 @@ class Ledger:
 
         It is recorded even past the cap, because it has been spent.
         """
+        if not (epsilon >= 0 and rho >= 0):
+            raise InputError(f"what is carried over must be 0 or more; got ε {epsilon} and ρ {rho}")
         spent = self._storage.spent(worker)
         more = Charge(max(0, nano_up(epsilon) - spent.epsilon), max(0, nano_up(rho) - spent.rho))
         line = Line(CARRIED_OVER, CARRIED_OVER, "vector", 1, more.epsilon, more.rho)
@@ -140,6 +142,11 @@ class Ledger:
             raise InputError("a charge needs at least one spend; got none")
         if at_stake is not None and at_stake < 1:
             raise InputError(f"at least one report is at stake in every release; got {at_stake}")
+        if at_stake is not None and any(spend.protected and not spend.law.protects_participation for spend in spends):
+            raise InputError(
+                "a bound on what is at stake needs protected participation: elsewhere every report tells of an answer",
+                fix="charge all the reports",
+            )
         lines = tuple(_line(spend) for spend in spends)
         for spend in spends:
             if not spend.law.chargeable:

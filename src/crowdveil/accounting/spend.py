@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,7 @@ from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
 
 FORMAT = "crowdveil-spend/1"
+_SPELLED = re.compile(r"[0-9]{1,400}([./][0-9]{1,400})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class Spend:
         kind = data.get("kind")
         if kind not in _READERS:
             raise InputError(f"a spend must be of kind {', '.join(_READERS)}; got {kind!r}", fix="update crowdveil")
-        return cls(_READERS[kind](data), str(data.get("name", "")), data.get("count", 1))
+        # Nothing stands for a missing count: read as one, a hundred reports would be told as one.
+        return cls(_READERS[kind](data), str(data.get("name", "")), data.get("count"))  # type: ignore[arg-type]
 
 
 def cells_at_stake(n_questions: int, *, at_most: int | None = None) -> int:
@@ -109,10 +112,21 @@ def _flags(fields: dict[str, Any]) -> tuple[Unit, bool]:
 
 
 def _two_layer(fields: dict[str, Any]) -> Law:
+    n_options = fields.get("n_options")
+    if not _is_count(n_options):
+        raise InputError(f"a two-layer spend needs n_options, a whole number; got {n_options!r}")
+    return TwoLayerLaw(_fraction(fields, "low"), _fraction(fields, "high"), cast(int, n_options))
+
+
+def _fraction(fields: dict[str, Any], name: str) -> Fraction:
+    """A fraction as it is spelled; exponents are refused, since a few of their digits fill a computer's memory."""
+    text = fields.get(name)
+    if not isinstance(text, str) or not _SPELLED.fullmatch(text):
+        raise InputError(f"a two-layer spend needs the fraction {name!r}, such as 1/3; got {text!r}")
     try:
-        return TwoLayerLaw(Fraction(fields["low"]), Fraction(fields["high"]), int(fields["n_options"]))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise InputError("a two-layer spend needs low, high and n_options") from None
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise InputError(f"a two-layer spend needs the fraction {name!r}, such as 1/3; got {text!r}") from None
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], Law]] = {

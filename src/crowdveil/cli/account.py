@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import math
 from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from crowdveil.accounting import DEFAULT_DELTA, Cost, JointLaw, Law, PureLaw, Spend, totals
+from crowdveil.accounting import DEFAULT_DELTA, Cost, JointLaw, Law, PureLaw, Spend, TwoLayerLaw, totals
 from crowdveil.accounting.composition import RULES, Rule
 from crowdveil.accounting.conversion import check_delta
 from crowdveil.audit.spends import spend_of
@@ -23,6 +24,7 @@ from crowdveil.guarantee import Unit, positive_epsilon, round_up
 from crowdveil.mechanisms import MECHANISMS, mechanism
 
 COLUMNS = ("worker", "study", "mechanism", "parameters")
+_MOST_DIGITS = 15
 _MEANING = {
     "value": "one answer, if every release was about it",
     "cell": "one question, answered or not",
@@ -89,8 +91,11 @@ def _spend(table: TextTable, index: int, cells: dict[str, str]) -> Spend:
 
 
 def _count(table: TextTable, index: int, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise table.wrong(f"count must be a whole number of reports, 1 or more; got {text!r}", index, "count", "fix it")
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) < 1:
+        shown = text if len(text) < 40 else f"{text[:20]}…"
+        raise table.wrong(
+            f"count must be a whole number of reports, 1 or more; got {shown!r}", index, "count", "fix it"
+        )
     return int(text)
 
 
@@ -104,6 +109,12 @@ def _law(name: str, text: str) -> Law:
     if domain is None and name in ("none", "gaussian") and "sigma" not in parameters:
         # Neither depends on what may be answered: Loki's levels grow with the range.
         domain = Scale(1, 5)
+    if domain is not None and domain.size < 2 and name != "none":
+        # One option costs nothing, so a slip in spelling the options would hide a loss.
+        raise InputError(
+            f"a question must have two options or more; got only {domain.symbols[0]!r}",
+            fix='write "options": 3, "options": ["a", "b", "c"] or "options": "a,b,c"',
+        )
     if domain is not None:
         return _law_of(name, parameters, domain)
     if MECHANISMS[name].research_only or set(parameters) - {"epsilon", "protect_participation"}:
@@ -116,9 +127,11 @@ def _law(name: str, text: str) -> Law:
 def _law_of(name: str, parameters: dict[str, Any], domain: Domain) -> Law:
     try:
         return spend_of(mechanism(name, **parameters), domain, name=name).law
-    except TypeError:
+    except (TypeError, ArithmeticError):
         given = json_.dumps(parameters, ensure_ascii=False)
-        raise InputError(f"the parameters of mechanism {name} must be of the right kind; got {given}") from None
+        raise InputError(
+            f"the parameters of mechanism {name} must be of the right kind and size; got {given}"
+        ) from None
 
 
 def _bare(parameters: dict[str, Any]) -> Law:
@@ -132,17 +145,31 @@ def _bare(parameters: dict[str, Any]) -> Law:
 def _float(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"epsilon must be a number; got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _parameters(text: str) -> dict[str, Any]:
     try:
-        parameters = json_.loads(text or "{}")
-    except json_.JSONDecodeError as error:
-        raise InputError(f"parameters must be JSON; {error.msg}", fix='write {"epsilon": 1, "scale": "1:5"}') from None
+        parameters = json_.loads(text or "{}", object_pairs_hook=_once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        problem = f"parameters must be JSON; {getattr(error, 'msg', 'got something too deep or too long')}"
+        raise InputError(problem, fix='write {"epsilon": 1, "scale": "1:5"}') from None
     if not isinstance(parameters, dict):
         raise InputError(f"parameters must be a JSON object; got {text}", fix='write {"epsilon": 1, "scale": "1:5"}')
-    return {name.replace("-", "_"): value for name, value in parameters.items()}
+    return parameters
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different: of two values for ε, nobody could tell which was spent."""
+    fields = {name.replace("-", "_"): value for name, value in pairs}
+    if len(fields) < len(pairs):
+        raise InputError("parameters must name everything once; got a name twice", fix="remove one of them")
+    return fields
 
 
 def _domain(parameters: dict[str, Any]) -> Domain | None:
@@ -152,23 +179,44 @@ def _domain(parameters: dict[str, Any]) -> Domain | None:
         raise InputError("parameters must hold options or scale; got both")
     if scale is not None:
         return parse_scale(":".join(map(str, scale)) if isinstance(scale, list) else str(scale))
-    if isinstance(options, int):
+    if isinstance(options, int) and not isinstance(options, bool) and options <= Scale.MAX_LEVELS:
         return Choices(tuple(str(number + 1) for number in range(options)))
     if isinstance(options, list):
         return Choices(tuple(str(option) for option in options))
-    return None if options is None else parse_options(str(options))
+    if options is None or isinstance(options, str):
+        return None if options is None else parse_options(options)
+    raise InputError(f"options must be a list, a text or their number, up to {Scale.MAX_LEVELS}; got {options!r}")
 
 
 def _worker_totals(rows: Rows, delta: float) -> Totals:
     """The vector unit takes all releases; value and cell the worst question, each with the unnamed ones added."""
     together = totals(_merged([spend for spends in rows.values() for spend in spends]), delta)
     named = [question for question in rows if question is not None]
-    each = [totals(_merged([*rows.get(None, []), *rows[question]]), delta) for question in named]
+    each = [totals(_merged(_about(rows, question)), delta) for question in named]
     units: tuple[Unit, ...] = ("value", "cell")
     for unit in units if named else ():
         for rule in together[unit]:
             together[unit][rule] = max((one[unit][rule] for one in each), key=lambda cost: cost.epsilon)
     return together
+
+
+def _about(rows: Rows, question: str) -> list[Spend]:
+    """What tells about one question: its own rows, those without a name, and whatever answers to others give away.
+
+    A release about all answers at once is about this one too. Where answers share a secret, each report tells about the
+    secret, and so about every other answer.
+    """
+    everything = [spend for spends in rows.values() for spend in spends]
+    own, unnamed = rows[question], rows.get(None, [])
+    shared: list[Spend] = []
+    for law in dict.fromkeys(spend.law for spend in [*own, *unnamed]):
+        if isinstance(law, TwoLayerLaw):
+            changed = sum(spend.count for spend in own if spend.law == law) + any(each.law == law for each in unnamed)
+            total = sum(spend.count for spend in everything if spend.law == law)
+            shared.append(Spend(law.of_some(changed, total), law.kind))
+    joint = [spend for spend in everything if isinstance(spend.law, JointLaw)]
+    alone = [spend for spend in [*own, *unnamed] if not isinstance(spend.law, JointLaw | TwoLayerLaw)]
+    return [*alone, *shared, *joint]
 
 
 def _merged(spends: list[Spend]) -> list[Spend]:
