@@ -200,7 +200,31 @@ def test_every_form_needs_its_role_and_its_token(
         assert "expired or came from elsewhere" in forged.text
         if role not in roles:
             refused = consoles[role].post(path.format(**studies), form())
-            assert refused.status_code == (302 if role in ("nobody", "worker") else 403), path
+            assert refused.status_code == (401 if role in ("nobody", "worker") else 403), path
+
+
+def test_what_was_typed_survives_the_end_of_a_session(
+    visit: Callable[..., Console], sqlite_server: Server, tokens: dict[str, str]
+) -> None:
+    late = visit(sqlite_server.address)
+    typed = late.post("/console/studies/new", form(title='Typed "late"', password="never shown"))
+    assert "never shown" not in typed.text
+    kept = Fields(typed.text.partition("</main>")[0]).fields
+    assert kept["title"] == 'Typed "late"'
+    again = visit(sqlite_server.address, tokens["requester"]).post("/console/studies/new", kept)
+    assert again.status_code == 302
+
+
+def test_a_part_of_a_page_says_that_the_session_has_ended(consoles: dict[str, Console]) -> None:
+    part = consoles["nobody"].http.get("/console/epsilon?epsilon=1", headers={"HX-Request": "true"})
+    assert (part.status_code, part.headers["HX-Retarget"]) == (286, "#ended")
+    assert "Your session has ended." in part.text
+    assert "<html" not in part.text
+
+
+def test_an_address_that_leads_nowhere_has_a_page(consoles: dict[str, Console]) -> None:
+    lost = consoles["nobody"].get("/console/no/where")
+    assert (lost.status_code, "<h1>Not possible</h1>" in lost.text) == (404, True)
 
 
 def test_every_page_allows_nothing_from_elsewhere(consoles: dict[str, Console], studies: dict[str, str]) -> None:

@@ -121,6 +121,7 @@ def test_reports_can_be_taken_back_and_the_account_deleted(
     journey.send(page)
     assert len(submissions(server)) == before + 1
     page.get_by_role("button", name="Take my reports back").click()
+    page.get_by_role("button", name="Yes, take them back").click()
     page.get_by_text("Taken back").wait_for()
     assert len(submissions(server)) == before
     page.get_by_role("link", name="Me", exact=True).click()

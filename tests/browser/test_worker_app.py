@@ -30,6 +30,10 @@ UPDATE = """async () => {
   }
   return offered?.state ?? "redundant";
 }"""
+SEND_AGAIN = """async (study) => {
+  const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+  await new Device(await openStore()).release(study);
+}"""
 NO_ED25519 = """if (crypto.subtle) {
   crypto.subtle.importKey = () => Promise.reject(new DOMException("Ed25519", "NotSupportedError"));
 }"""
@@ -260,6 +264,11 @@ def test_another_level_can_be_chosen_before_the_draw(page: Page, broker: Fixture
     page.locator("input[name=level][value=high]").check()
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Accept and answer").click()
+    page.get_by_role("button", name="Protect my answers").wait_for()
+    broker.closed = True
+    page.get_by_role("button", name="Protect my answers").click()
+    expect(page.get_by_role("alert")).to_contain_text("This study takes no answers now. Nothing was drawn")
+    broker.closed = False
     journey.protect(page)
     assert all("63%" in sentence for sentence in journey.panels(page, "tells").values())
 
@@ -273,7 +282,10 @@ def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -
     page.get_by_role("button", name="Forget my answers").click()
     expect(page.locator(".stays p").first).to_have_text("forgotten")
     page.get_by_role("button", name="Take my reports back").click()
+    page.get_by_role("button", name="Yes, take them back").click()
     page.get_by_text("Taken back").wait_for()
+    page.evaluate(SEND_AGAIN, journey.STUDY)
+    assert len(submissions(broker)) == 1, "what was taken back is not sent again by another tab"
     withdrawal = next(request for request in broker.requests if request["path"].endswith("/withdrawals"))
     assert "authorization" not in withdrawal["headers"]
     page.get_by_role("link", name="Me", exact=True).click()

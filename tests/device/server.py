@@ -30,6 +30,7 @@ class FixtureBroker:
         self.spent = dict(NOTHING_SPENT)
         self.public_key = studies.PUBLIC_KEY
         self.forge_receipts = False
+        self.closed = False
         self.manifest = json.loads((DEVICE / "manifest.json").read_text(encoding="utf-8"))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -82,6 +83,8 @@ class FixtureBroker:
                 return 200, {"account": "w" * 32}
             case ["GET", "workers", "me", "payments"]:
                 return 200, {"payee": "p123", "earned": [], "paid_out": [], "balance_cents": 20}
+            case ["PUT", "studies", name, "reservation"] if self.closed:
+                return 409, {"type": "/problems/not-open", "title": "Not open", "status": 409, "detail": "closed"}
             case ["PUT", "studies", name, "reservation"]:
                 return 201, {"study": name, "level": body["level"], "expires": "2099-01-01T00:00:00Z"}
             case ["POST", "studies", name, "submissions"]:

@@ -20,6 +20,8 @@ const release = { name: mark.slice(0, 12), signed: mark.endsWith(" signed") };
 /** @param {string} text */
 const say = (text) => status.replaceChildren(text);
 
+const toTop = () => { main.focus(); scrollTo(0, 0); };
+
 let turns = 0;
 
 /** Show the page that the address names, unless another was asked for meanwhile. */
@@ -28,11 +30,12 @@ async function show() {
   const path = location.hash.replace(/^#\/?/, "").split("/");
   const context = { device, state, release, act, go, show };
   showFrame(state.me ? path[0] ?? "" : null);
-  const content = await pageOf(context, path).catch((error) => [notice("bad", sentence(error))]);
+  const content = await pageOf(context, path).catch((error) => [h("h1", t("error.title")), notice("bad", sentence(error)), pages.backLink()]);
   if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
-  if (document.activeElement === document.body) main.focus();
+  // What had the focus is gone: this is a new page.
+  if (document.activeElement === document.body) toTop();
   if (!navigator.onLine) say(t("offline"));
 }
 
@@ -99,7 +102,7 @@ async function pin() {
 }
 
 await setLanguage(await device.setting("language"));
-addEventListener("hashchange", () => { main.focus(); void show(); });
+addEventListener("hashchange", () => { toTop(); void show(); });
 addEventListener("online", () => { say(""); void online(); });
 addEventListener("offline", () => say(t("offline")));
 await show();

@@ -1,7 +1,7 @@
 /**
  * The pages of the worker's app: welcome, studies, one study from offer to receipt, my privacy, me.
  */
-import { api } from "./api.js";
+import { Problem, api } from "./api.js";
 import { download, h, icon, withValue } from "./dom.js";
 import { date, errorText, language, money, problemText, shownDown, shownUp, t } from "./i18n.js";
 import { refusal, sum, within } from "./ledger.js";
@@ -48,7 +48,7 @@ function capField(label, chosen) {
 }
 
 const howLink = () => h("p", h("a", { href: t("nav.howPage") }, t("nav.how")));
-const backLink = () => h("p", h("a", { href: "#/" }, t("nav.back")));
+export const backLink = () => h("p", h("a", { href: "#/" }, t("nav.back")));
 
 /** @param {Context} context */
 export async function studies({ device, state }) {
@@ -71,6 +71,7 @@ function card(item, state, left) {
       fact("studies.questions", item.n_questions),
       fact("studies.cost", cost ? `ε ${shownUp(cost.epsilon_nano)}` : t("studies.unprotected"),
         done ? stateOf(done) : cost && t(fits ? "studies.fits" : "studies.tooMuch"))),
+    item.places === false && !done && help(t("problem.no-money")),
     tags(item), h("a.button", { href: `#/studies/${item.id}` }, t(label), h("span.hidden", `: ${item.title}`)));
 }
 
@@ -104,8 +105,8 @@ function warning(said) {
   return tags ? t("study.warning", { what: tags.split(", ").map((tag) => t(`asks.${tag}`).replace("asks.", "")).join(", ") }) : said;
 }
 
-/** @param {Context} context @param {Study} study @param {{isSigned: boolean | null, warnings: string[]}} around */
-function offer({ state, device, go }, study, { isSigned, warnings }) {
+/** @param {Context} context @param {Study} study @param {{isSigned: boolean | null, problem: string, warnings: string[]}} around */
+function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
   const { definition } = study, usual = state.me?.level;
   let level = study.levels.find((each) => each.name === usual) ?? study.levels.at(-1);
   const now = budget(state), after = h("div"), accept = h("button.main", t("study.accept"));
@@ -114,7 +115,7 @@ function offer({ state, device, go }, study, { isSigned, warnings }) {
     const over = level?.protected && !within(total, now.cap);
     after.replaceChildren(budgetBar(now, Math.min(total.epsilon / now.cap.epsilon, total.rho / now.cap.rho)));
     if (over) after.append(notice("bad", errorText(refusal(cost, now.left))));
-    accept.toggleAttribute("disabled", over);
+    accept.toggleAttribute("disabled", over || problem !== "");
   };
   showAfter();
   const onsubmit = (/** @type {Event} */ event) => {
@@ -127,6 +128,7 @@ function offer({ state, device, go }, study, { isSigned, warnings }) {
   ];
   return [
     h("p.by", t("study.by", { requester: definition.requester })),
+    problem && notice("warn", t(`problem.${problem}`)),
     warnings.length > 0 && notice("warn", text("h2", "study.warnings"), h("ul", warnings.map((said) => h("li", warning(said))))),
     h("p", definition.purpose), tags(definition), help(t("study.joining")),
     h("details", text("summary", "study.asked", { n: study.questions.length }), h("ol", study.questions.map((question) => h("li", question.text)))),
@@ -159,7 +161,7 @@ function answering({ device, act, go, show }, study, draft) {
   };
   follow();
   const refused = (/** @type {unknown} */ error) => {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Refusal || error instanceof Problem)) throw error;
     trouble.replaceChildren(notice("bad", errorText(error), " ", t("answer.refused")));
   };
   const protect = () => act(() => device.protect(study, draft.level, answers).then(show, refused));
@@ -182,16 +184,23 @@ function review({ device, act, go, show }, study, entry) {
     state === "sent" && notice("good", text("p", "review.thanks"), help(receiptLine(receipt), entry.genuine && ` · ${t("review.signed")}`)),
     state === "sent" && entry.genuine === false && notice("bad", t("review.forged")),
     state === "waiting" && notice("warn", stateOf(entry)),
-    state === "refused" && notice("bad", stateOf(entry)),
+    state === "refused" && notice("bad", stateOf(entry), " ", t("review.spent")),
     state === "withdrawn" && notice("good", stateOf(entry)),
     h("p.lead", t("review.title")), text("p", "review.lead"),
     ...panels(study, entry),
     h("details", text("summary", "review.raw"), h("pre", { tabindex: 0 }, JSON.stringify(entry.body, null, 1))),
     isHere && button("review.send", () => act(() => device.release(entry.study).finally(show)), "main"),
-    state === "sent" && h("div", button("review.withdraw", () => go(() => device.withdraw(entry))), help(t("review.withdrawHelp"))),
+    state === "sent" && afterAsking("review.withdraw", () => go(() => device.withdraw(entry))),
     !isHere && Object.keys(entry.answers).length > 0 && button("review.forget", () => go(() => device.forget(entry.study))),
     !isHere && backLink(),
   ];
+}
+
+/** What cannot be undone takes a second button. @param {string} key @param {() => unknown} work */
+function afterAsking(key, work) {
+  const sure = button(`${key}Sure`, work, "danger");
+  sure.hidden = true;
+  return h("div", button(key, () => { sure.hidden = false; sure.focus(); }, "danger"), help(t(`${key}Help`)), sure);
 }
 
 /** @param {any} receipt */
@@ -229,13 +238,11 @@ function stateOf(entry) {
 export async function me({ device, state, act, go, release }) {
   const chosen = { level: state.me?.level ?? "medium", cap: (state.me?.cap ?? 0) / 1e9, period: state.me?.period ?? "life" };
   const moved = h("textarea", { readonly: true, rows: 4, "aria-label": t("me.moveText"), hidden: true });
-  const brought = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 4, name: "import" }));
+  const brought = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 4, name: "import", autocomplete: "off" }));
   const earned = state.me?.token ? await api.payments(state.me.token).catch(() => null) : null;
   const save = () => go(() => device.saveMe({ ...chosen, cap: chosen.cap * 1e9 }), () => t("me.saved"));
   const reveal = () => act(async () => { moved.textContent = await device.moveOut(); moved.hidden = false; });
   const take = () => go(() => device.moveIn(brought.value), (n) => t("me.imported", { n }));
-  const sure = button("me.deleteSure", () => go(() => device.leave()), "danger");
-  sure.hidden = true;
   return [
     text("h1", "me.title"),
     earned && h("dl.card", fact("me.balance", money(earned.balance_cents)), fact("me.payee", earned.payee)),
@@ -247,7 +254,7 @@ export async function me({ device, state, act, go, release }) {
     h("label.field", h("span", t("me.importText")), brought), button("me.import", take),
     text("h2", "me.data"),
     button("me.export", () => act(async () => download("crowdveil-my-data.json", await device.exportData()))),
-    button("me.delete", () => { sure.hidden = false; sure.focus(); }, "danger"), help(t("me.deleteHelp")), sure,
+    afterAsking("me.delete", () => go(() => device.leave())),
     help(t("me.code", { release: release.name, origin: location.origin }), " ", !release.signed && t("me.codeDevelopment")), howLink(),
   ];
 }

@@ -20,7 +20,7 @@ export const button = (key, onclick, kind) => h("button", { type: "button", clas
 
 /** @type {Radio} */
 export function radio(name, value, label, checked, onchange, type = "radio") {
-  return h("label.option", h("input", { type, name, value, checked, onchange }), h("span", label));
+  return h("label.option", h("input", { type, name, value, checked, onchange, autocomplete: "off" }), h("span", label));
 }
 
 /** @type {Choice} */
@@ -74,7 +74,7 @@ function tickAll({ id, answer, onAnswer }, boxes) {
 function longList({ id, legend, answer, onAnswer }, all) {
   const onchange = withValue((value) => onAnswer(value === "" ? undefined : all[Number(value)]));
   const options = all.map((symbol, code) => h("option", { value: code, selected: symbol === answer }, symbol));
-  return [h("select", { name: id, "aria-label": legend, onchange }, h("option", { value: "" }, t("answer.skip")), options)];
+  return [h("select", { name: id, "aria-label": legend, onchange, autocomplete: "off" }, h("option", { value: "" }, t("answer.skip")), options)];
 }
 
 /**

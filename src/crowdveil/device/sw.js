@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "a7e933b075ca5230f7407e611cd3980aea1f1dd76cda0bbe77ac0f41b41ec039";
+const RELEASE = "9276c003682cd25cf019470940f0007505da115f069e9c2c6818473d9151fd7e";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

@@ -113,7 +113,8 @@ export class Device {
     const study = readStudy(answer, answer.log, id);
     const isSigned = await signed(answer.definition, answer.signature, answer.brokerKey);
     if (isSigned === false) throw new Refusal("study.signature");
-    return { study, isSigned, warnings: /** @type {string[]} */ (answer.warnings ?? []) };
+    const problem = !["pilot", "open"].includes(answer.state) ? "not-open" : answer.places === false ? "no-money" : "";
+    return { study, isSigned, problem, warnings: /** @type {string[]} */ (answer.warnings ?? []) };
   }
 
   /** The public log only grows: every entry seen once must still be there, and each must name the one before. @param {LogEntry} wanted */
@@ -147,8 +148,13 @@ export class Device {
 
   /** Hold a place at this level and begin a draft. @param {Study} study @param {string} level */
   async accept(study, level) {
-    const held = await this.withToken((token) => api.reserve(token, study.id, level, study.sha256)).catch(orElse(isOffline, () => ({ expires: "" })));
-    await this.put("drafts", study.id, { level, expires: held.expires, answers: {} });
+    const { expires } = await this.reserve(study, level);
+    await this.put("drafts", study.id, { level, expires, answers: {} });
+  }
+
+  /** A place that is held already stays held. @param {Study} study @param {string} level @returns {Promise<{expires: string}>} */
+  reserve({ id, sha256 }, level) {
+    return this.withToken((token) => api.reserve(token, id, level, sha256)).catch(orElse(isOffline, () => ({ expires: "" })));
   }
 
   /** @param {string} id @param {Map<string, string>} answers */
@@ -162,14 +168,18 @@ export class Device {
   /** Charge, draw, store. A device that was set back learns first what it has forgotten. @param {Study} study @param {string} levelName @param {Map<string, string>} answers */
   async protect(study, levelName, answers) {
     await this.takeOverMirror();
-    const { me } = await this.load(), level = study.levels.find((each) => each.name === levelName);
+    const { me, outbox } = await this.load(), level = study.levels.find((each) => each.name === levelName);
     if (!me || !level) throw new Refusal("study.level", { got: levelName });
+    // Reports that would not be taken must not cost anything.
+    if (!outbox.has(study.id)) await this.reserve(study, levelName);
     return commit(this.store, study, level, answers, { cap: capOf(me.cap), day: today(), since: since(me) });
   }
 
   /** Send this draw, now or as soon as there is a network. @param {string} id */
   async release(id) {
-    await setEntry(this.store, id, { state: "waiting" });
+    const { outbox } = await this.load();
+    // Another tab may have sent it or taken it back.
+    if (outbox.get(id)?.state === "drawn") await setEntry(this.store, id, { state: "waiting" });
     return this.sendAll();
   }
 
@@ -225,6 +235,7 @@ export class Device {
     const told = me?.token && await api.me(me.token).catch(orElse((error) => isOffline(error) || isUnknown(error), () => null));
     if (!told) return;
     const { epsilon_spent_nano: epsilon, rho_spent_nano: rho } = told.budget;
+    if (![epsilon, rho].every(Number.isSafeInteger)) return;
     await this.store.update(({ ledger }) => {
       // ε is exact on both sides; ρ is searched, and a hair more of it alone is nothing forgotten.
       const line = epsilon > spent(ledger.values()).epsilon ? carryOver(ledger, { epsilon, rho }, today()) : null;

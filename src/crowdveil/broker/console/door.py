@@ -22,6 +22,10 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 View = Callable[..., Any]
+# Not written into a page, not even into the page of the person who typed it.
+_SECRETS = ("csrfmiddlewaretoken", "password", "code")
+# What htmx takes for "do not ask again".
+_STOP_ASKING = 286
 
 
 def page(*roles: str) -> Callable[[View], View]:
@@ -42,7 +46,7 @@ def page(*roles: str) -> Callable[[View], View]:
 def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments: dict[str, Any]) -> HttpResponse:
     request.account, request.scope = account_of(request)  # type: ignore[attr-defined]
     if roles and request.account is None:  # type: ignore[attr-defined]
-        return HttpResponseRedirect("/console/sign-in")
+        return ended(request)
     if roles and request.scope not in roles:  # type: ignore[attr-defined]
         return refused(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
     try:
@@ -51,6 +55,19 @@ def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments:
         return refused(request, refusal)
     except InputError as error:
         return refused(request, Refusal("invalid", str(error)))
+
+
+def ended(request: HttpRequest) -> HttpResponse:
+    """Nobody is signed in (any more): what was typed is kept, and a part of a page says so on top of that page."""
+    if request.headers.get("HX-Request"):
+        response = render(request, "console/ended.html", status=_STOP_ASKING)
+        for name, value in (("Retarget", "#ended"), ("Reswap", "innerHTML"), ("Reselect", ".notice")):
+            response.headers[f"HX-{name}"] = value
+        return response
+    if request.method != "POST":
+        return HttpResponseRedirect("/console/sign-in")
+    typed = [(name, value) for name, values in request.POST.lists() if name not in _SECRETS for value in values]
+    return render(request, "console/again.html", {"typed": typed}, status=401)
 
 
 def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:

@@ -68,6 +68,12 @@ def enter(request: HttpRequest, link: str) -> HttpResponse:
     return let_in(request, text, "/console/")
 
 
+@page()
+def nowhere(request: HttpRequest, address: str) -> HttpResponse:
+    """People get a page where programs would get a problem."""
+    raise Refusal("not-found", "there is nothing at this address")
+
+
 @require_POST
 @page()
 def choose_language(request: HttpRequest) -> HttpResponse:

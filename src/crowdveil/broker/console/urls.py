@@ -30,4 +30,5 @@ urlpatterns = [
     path("operator/payouts/<str:batch>", operating.payout_file),
     path("operator/accounts/<str:account>", operating.change_account),
     path("operator/accounts/<str:account>/reset", operating.reset_account),
+    path("<path:address>", entering.nowhere),
 ]

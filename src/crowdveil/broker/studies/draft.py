@@ -80,9 +80,6 @@ def _problems(draft: Draft) -> list[str]:
             not draft.protects_participation or "none" not in names
         ),
         "max_answers needs protects_participation": draft.max_answers is None or draft.protects_participation,
-        "a question that depends on an earlier answer tells it by being reported; hide which questions are answered": (
-            draft.protects_participation or names == ["none"] or not any(each.show_if for each in draft.questions)
-        ),
         "partial pay would tell how many questions were answered; it is refused where participation is protected": (
             not (draft.partial_pay and draft.protects_participation)
         ),
@@ -106,4 +103,10 @@ def _skip_logic_problems(draft: Draft) -> list[str]:
             if unknown:
                 return [f"question {question.id} depends on the answer {unknown[0]!r}, which {rule.question} has not"]
         seen[question.id] = question.domain.domain()
+    depends = any(question.show_if for question in draft.questions)
+    if depends and not draft.protects_participation and any(level.name != "none" for level in draft.levels):
+        # Whether such a question is reported would be visible, and no channel hides that.
+        return [
+            "a question that depends on an earlier answer tells it by being reported; hide which questions are answered"
+        ]
     return []
