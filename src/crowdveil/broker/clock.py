@@ -15,7 +15,7 @@ def today() -> date:
 
 def period() -> str:
     """The month that an earning is booked in."""
-    return f"{today():%Y-%m}"
+    return today().isoformat()[:7]
 
 
 def after(**delta: float) -> datetime:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 
 ID_LENGTH = 32
 
 
 def random_id() -> str:
-    return secrets.token_hex(ID_LENGTH // 2)
+    return os.urandom(ID_LENGTH // 2).hex()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.signals import request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, reset_queries
 from gunicorn.app.base import BaseApplication
 
 from crowdveil.broker import caretaker
+from crowdveil.broker.api.short_way import ShortWay
 from crowdveil.broker.operations.logs import start_logging
+from crowdveil.broker.writing import share_one_connection
 
 _THREADS = 16
 
@@ -40,9 +44,13 @@ class Server(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        return get_wsgi_application()
+        return ShortWay(get_wsgi_application())
 
 
 def _begin(worker: Any) -> None:
     start_logging()
+    share_one_connection()
+    # Connections are looked at when a request ends; nothing happens to them until the same thread begins the next.
+    request_started.disconnect(close_old_connections)
+    request_started.disconnect(reset_queries)
     caretaker.start()

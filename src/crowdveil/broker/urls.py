@@ -20,10 +20,11 @@ def _front_door(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
+    # First, because addresses are tried in this order.
+    path("api/v1/", api.urls),
     path("", _front_door),
     path("console/", include("crowdveil.broker.console.urls")),
     path("console", lambda request: HttpResponseRedirect("/console/")),
-    path("api/v1/", api.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.page),

@@ -8,22 +8,58 @@ waits in a circle.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from operator import attrgetter, methodcaller
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 one_writer = threading.RLock()
+_shared: list[BaseDatabaseWrapper] = []
 _CHAINS, _STUDIES = 0x63766569, 0x6376656A
 AUDIT, PUBLIC_LOG = 1, 2
+_COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcaller("fetchall")
 
 
 @contextmanager
 def write() -> Iterator[None]:
     """A transaction that will write: all of it happens, or nothing."""
-    with one_writer if connection.vendor == "sqlite" else nullcontext(), transaction.atomic():
+    if connection.vendor != "sqlite":
+        with transaction.atomic():
+            yield
+    else:
+        with one_writer, _through_the_shared(), transaction.atomic():
+            yield
+
+
+def share_one_connection() -> None:
+    """From now on all writes of this process go through one connection; called by the process that serves SQLite.
+
+    SQLite throws a connection's page cache away whenever another connection has written. With one that writes, it stays
+    good, and a submission reads no page that it wrote before. Nothing is shared before it is called: a connection
+    must not pass a fork.
+    """
+    if connection.vendor == "sqlite" and not _shared:
+        shared = connections.create_connection(DEFAULT_DB_ALIAS)
+        shared.inc_thread_sharing()
+        _shared.append(shared)
+
+
+@contextmanager
+def _through_the_shared() -> Iterator[None]:
+    """This thread writes through the shared connection while it holds the lock, and reads through its own after."""
+    if not _shared:
         yield
+        return
+    own = connections[DEFAULT_DB_ALIAS]
+    connections[DEFAULT_DB_ALIAS] = _shared[0]
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = own
 
 
 def in_line(queue: int) -> None:
@@ -46,19 +82,41 @@ def alone_with_reports_of(study: str) -> None:
 
 def changed(statement: str, *parameters: Any) -> int:
     """Run one statement and say how many rows it changed: the check that nothing was overspent."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return int(cursor.rowcount)
+    return int(_run(statement, parameters, _COUNT))
 
 
 def row(statement: str, *parameters: Any) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        found: tuple[Any, ...] | None = cursor.fetchone()
-        return found
+    found: tuple[Any, ...] | None = _run(statement, parameters, _ONE)
+    return found
 
 
 def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return list(cursor.fetchall())
+    return list(_run(statement, parameters, _ALL))
+
+
+def _run(statement: str, parameters: tuple[Any, ...], read: Callable[[Any], Any]) -> Any:
+    """Run a statement and read what it gave.
+
+    On SQLite without Django's cursor, which rewrites the placeholders every time and takes longer than the statement;
+    a broken transaction is refused and errors have Django's names as there.
+    """
+    here = connections[DEFAULT_DB_ALIAS]
+    if here.vendor != "sqlite":
+        with here.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return read(cursor)
+    if here.connection is None:
+        here.ensure_connection()
+    if here.needs_rollback:
+        here.validate_no_broken_transaction()
+    with here.wrap_database_errors:
+        ran = here.connection.execute(_with_question_marks(statement), parameters)
+        try:
+            return read(ran)
+        finally:
+            ran.close()
+
+
+@lru_cache(maxsize=256)
+def _with_question_marks(statement: str) -> str:
+    return statement.replace("%s", "?")

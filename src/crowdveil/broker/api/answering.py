@@ -9,6 +9,7 @@ from ninja import Header, Router
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
 from crowdveil.broker.api.shapes import Key, Page, Receipt, Reservation, Reserve, Submit, WorkerCard
+from crowdveil.broker.identity.tokens import Bearer
 from crowdveil.broker.intake.reports import check
 from crowdveil.broker.intake.submit import Parcel, Sender, submit
 from crowdveil.broker.ledger import budget, reservations
@@ -20,6 +21,7 @@ from crowdveil.broker.studies.frozen import frozen
 
 router = Router(tags=["worker"], auth=auth.worker)
 _LATE = "a submission after this time is checked again and may be refused unpaid"
+IDEMPOTENCY_KEY = "[A-Za-z0-9_-]{16,64}"
 
 
 @router.get("/workers/me/studies", response={200: Page[WorkerCard]}, operation_id="list_my_studies")
@@ -60,15 +62,20 @@ def submit_reports(
     request: auth.Authorized,
     payload: Submit,
     study: str = Key,
-    idempotency_key: str = Header(..., alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_-]{16,64}$"),
+    idempotency_key: str = Header(..., alias="Idempotency-Key", pattern=rf"^{IDEMPOTENCY_KEY}$"),
 ) -> tuple[int, dict[str, Any]]:
     """Hand in all reports at once: stored whole, or refused whole. A retry gets the same receipt."""
+    return received(request.auth, study, payload, idempotency_key)
+
+
+def received(bearer: Bearer, study: str, payload: Submit, idempotency_key: str) -> tuple[int, dict[str, Any]]:
+    """Check a submission against the frozen definition and store it: the status and the receipt."""
     found = frozen(study)
     definition = found.opened
     level = _level(definition, payload.study_sha256, payload.level)
     if payload.consent_version != definition.document["consent"]["version"]:
         raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
-    check_invited(found, request.auth.account)
+    check_invited(found, bearer.account)
     parcel = Parcel(
         found,
         level,
@@ -76,7 +83,7 @@ def submit_reports(
         payload.withdrawal_sha256,
         idempotency_key,
     )
-    receipt, new = submit(Sender(request.auth.account, request.auth.payee), parcel)
+    receipt, new = submit(Sender(bearer.account, bearer.payee), parcel)
     return 201 if new else 200, receipt.spelled()
 
 

@@ -15,6 +15,7 @@ from crowdveil.broker.operations import metrics
 
 _log = logging.getLogger("crowdveil.request")
 _EXTRA = ("method", "route", "status", "milliseconds", "error", "where", "study", "n")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class JsonLines(logging.Formatter):
@@ -22,8 +23,9 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {"at": int(record.created), "level": record.levelname.lower(), "message": record.getMessage()}
-        line |= {name: getattr(record, name) for name in _EXTRA if hasattr(record, name)}
-        return json.dumps(line, ensure_ascii=False)
+        given = record.__dict__
+        line |= {name: given[name] for name in _EXTRA if name in given}
+        return _encode(line)
 
 
 def start_logging() -> None:
@@ -62,15 +64,15 @@ class StructuredLog:
         match = request.resolver_match
         route = match.route if match else "unknown"
         method = request.method if request.method in _METHODS else "OTHER"
-        metrics.observe(method, route, response.status_code, seconds)
-        extra = {
-            "method": method,
-            "route": route,
-            "status": response.status_code,
-            "milliseconds": round(seconds * 1000, 1),
-        }
-        _log.info("request", extra=extra)
+        finished(method, route, response.status_code, seconds)
         return response
+
+
+def finished(method: str, route: str, status: int, seconds: float) -> None:
+    """Count a request and write its line."""
+    metrics.observe(method, route, status, seconds)
+    extra = {"method": method, "route": route, "status": status, "milliseconds": round(seconds * 1000, 1)}
+    _log.info("request", extra=extra)
 
 
 _METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}

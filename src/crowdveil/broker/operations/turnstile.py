@@ -12,6 +12,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 
 _AT_A_TIME = 6
+places = threading.Semaphore(_AT_A_TIME)
 
 
 class Turnstile:
@@ -19,12 +20,11 @@ class Turnstile:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
-        self._places = threading.Semaphore(_AT_A_TIME)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith("/api/"):
             return self._get_response(request)
         # Read before a place is taken: a few who send their bytes one by one would keep everybody else out.
         _ = request.body
-        with self._places:
+        with places:
             return self._get_response(request)
