@@ -135,6 +135,41 @@ def test_what_the_library_says_to_requesters_and_operators_can_be_translated(dja
     assert unknown == [], f"add them to console/sentences.py; then {FIX}"
 
 
+def said_by_estimates() -> Iterator[str]:
+    """Every warning, reason and floor that an estimate may carry: what its code returns, assigns or collects."""
+    for path in [*HOME.parent.glob("inference/*.py"), HOME.parent / "bounds" / "floor.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "objective":
+                yield from filter(None, _filled(node.value) if node.value else ())
+            elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and "meaning" not in ast.unparse(node):
+                yield from _texts(node.value)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+                yield from (text for each in node.args for text in _texts(each))
+
+
+def _texts(node: ast.expr | None) -> Iterator[str]:
+    """Texts of a few words; facts of the provenance and what skills mean are not shown."""
+    match node:
+        case ast.Constant() | ast.JoinedStr():
+            yield from (text for text in _filled(node) if len(text.split()) > 3)
+        case ast.Tuple(elts=parts):
+            yield from (text for part in parts for text in _texts(part))
+
+
+def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
+    from django.utils import translation
+
+    from crowdveil.broker.console.speech import translated
+
+    sentences = set(said_by_estimates())
+    assert len(sentences) >= 15
+    with translation.override("de"):
+        # Some stand behind the number they are about.
+        told = {text: translated(text) or translated(f"7: {text.removeprefix(': ')}") for text in sentences}
+    unknown = sorted(text for text, said in told.items() if said is None or said == text)
+    assert unknown == [], f"add them to console/sentences.py; then {FIX}"
+
+
 def test_sentences_are_filled_in_and_unknown_ones_are_marked(django_here: Path) -> None:
     from django.utils import translation
 

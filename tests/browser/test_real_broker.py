@@ -56,6 +56,12 @@ def submissions(server: Server) -> list[tuple[str, bytes]]:
     return found
 
 
+def rows(server: Server) -> set[str]:
+    """Everything that the database holds."""
+    with sqlite3.connect(server.home / "crowdveil.sqlite3") as database:
+        return set(database.iterdump())
+
+
 def test_the_whole_journey_and_no_answer_is_found_anywhere(
     device: Callable[..., BrowserContext], server: Server
 ) -> None:
@@ -64,6 +70,7 @@ def test_the_whole_journey_and_no_answer_is_found_anywhere(
     page = context.new_page()
     requests: list[Request] = []
     page.on("request", lambda request: requests.append(request))
+    before = rows(server)
     journey.start(page, server.address)
     journey.accept(page, TITLE)
     journey.answer(page, ANSWERS)
@@ -86,6 +93,9 @@ def test_the_whole_journey_and_no_answer_is_found_anywhere(
     for question, report in zip(QUESTIONS, preview["reports"], strict=True):
         symbols = studies.domain_of(question["domain"]).symbols
         assert report["report"] != symbols.index(given[question["id"]])
+    stored = rows(server) - before
+    assert any(row.startswith('INSERT INTO "intake_submission"') for row in stored)
+    assert not any(word in row for row in stored for word in ("yes", "deadline"))
     log = server.log_path.read_text(encoding="utf-8")
     assert not any(f'"{word}"' in log or f"={word}" in log for word in ANSWERS.values())
 

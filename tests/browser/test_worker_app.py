@@ -293,6 +293,7 @@ def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -
         page.get_by_role("button", name="Export everything about me").click()
     exported = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert exported["device"]["ledger"][0]["name"] == "Smoking and work"
+    assert "token" not in exported["device"]["me"]
     assert exported["broker"] == {"account": "w" * 32}
     page.get_by_role("button", name="Delete my account").click()
     page.get_by_role("button", name="Yes, delete everything").click()

@@ -31,7 +31,7 @@ const checks = {
     return charges.map((wanted, i) => outcome(() => {
       const line = charge(lines, { key: `k${i}`, kind: "study", name: "s", level: "low", reports: 1, day: "", ...wanted }, cap);
       lines.set(line.key, line);
-      return { spent: spent(lines.values()) };
+      return { spent: spent(lines.values()), day: line.day };
     }));
   },
   studies: (answers) => answers.map((answer) => outcome(() => readStudy(answer, answer.log, "a".repeat(32)).sha256)),

@@ -57,6 +57,12 @@ def test_the_either_or_rule_decides_as_the_library_does() -> None:
     assert last == {"epsilon": spent.epsilon, "rho": spent.rho}
 
 
+def test_a_clock_that_was_set_back_dates_nothing_into_a_year_that_is_over() -> None:
+    charges = [{"epsilon": 1, "rho": 1, "day": day} for day in ("2026-11-15", "1970-01-01", "2027-01-01")]
+    days = [answer["day"] for answer in run("ledger", {"cap": CAP, "charges": charges})]
+    assert days == ["2026-11-15", "2026-11-15", "2027-01-01"]
+
+
 def test_domains_are_spelled_as_the_library_spells_them() -> None:
     spelled = [
         {"type": "choices", "options": ["b", "a"]},

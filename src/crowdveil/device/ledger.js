@@ -49,8 +49,13 @@ export function charge(lines, line, cap, since = "") {
   if (before) return before;
   const already = spent(lines.values(), since);
   const free = line.epsilon === 0 && line.rho === 0;
-  if (free || within(sum(already, line), cap)) return line;
+  if (free || within(sum(already, line), cap)) return { ...line, day: notBefore(lines, line.day) };
   throw refusal(line, beyond(cap, already));
+}
+
+/** A clock that was set back must not put a spend into a year that is over. @param {Map<string, Line>} lines @param {string} day */
+function notBefore(lines, day) {
+  return [...lines.values()].reduce((latest, line) => (line.day > latest ? line.day : latest), day);
 }
 
 /** The refusal in numbers. @param {Charge} cost @param {Charge} left */
@@ -67,7 +72,7 @@ export function carryOver(lines, elsewhere, day) {
   const kind = "carried-over", missing = beyond(elsewhere, spent(lines.values()));
   if (missing.epsilon === 0 && missing.rho === 0) return null;
   const key = `${kind} ${[...lines.values()].filter((line) => line.kind === kind).length + 1}`;
-  return { key, kind, name: "", level: "", reports: 0, ...missing, day };
+  return { key, kind, name: "", level: "", reports: 0, ...missing, day: notBefore(lines, day) };
 }
 
 /**

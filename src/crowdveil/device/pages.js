@@ -253,7 +253,7 @@ export async function me({ device, state, act, go, release }) {
     text("h2", "me.move"), help(t("me.moveHelp")), button("me.moveShow", reveal), moved,
     h("label.field", h("span", t("me.importText")), brought), button("me.import", take),
     text("h2", "me.data"),
-    button("me.export", () => act(async () => download("crowdveil-my-data.json", await device.exportData()))),
+    button("me.export", () => act(async () => download("crowdveil-my-data.json", await device.exportData()))), help(t("me.exportHelp")),
     afterAsking("me.delete", () => go(() => device.leave())),
     help(t("me.code", { release: release.name, origin: location.origin }), " ", !release.signed && t("me.codeDevelopment")), howLink(),
   ];

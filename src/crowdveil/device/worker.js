@@ -247,7 +247,7 @@ export class Device {
   async exportData() {
     const { me, lines, outbox, drafts } = await this.load();
     const broker = me?.token ? await api.exportMine(me.token).catch(orElse(isOffline, () => null)) : null;
-    const device = { me, ledger: [...lines.values()], sent: [...outbox.values()], drafts: Object.fromEntries(drafts) };
+    const device = { me: { ...me, token: undefined }, ledger: [...lines.values()], sent: [...outbox.values()], drafts: Object.fromEntries(drafts) };
     return JSON.stringify({ device, broker }, null, 2);
   }
 
