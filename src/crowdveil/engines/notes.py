@@ -25,7 +25,7 @@ class DiskNotes:
     """Files that are written beside and renamed."""
 
     folder: Path
-    pause: ClassVar[float] = 0.0
+    pause: ClassVar[float] = 1.0
 
     def write(self, name: str, data: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Blocks and statistics as bytes: what travels between a cluster's tasks, without a word about the cluster.
 
-A packed block is one row: the ids of its questions and one pickled (block, state) pair. A model that has its own
-layout needs the rows no more until the results are judged; they wait beside. Statistics travel as chunks of arrays, so
-that no task ever has to add more than a chunk.
+A packed block is one row: the ids of its questions and one pickled (block, state) pair, whose arrays lie behind the
+pickle, so that reading it copies none of them. A model that has its own layout needs the rows no more until the results
+are judged; they wait beside. Statistics travel as chunks of arrays, so that no task ever has to add more than a chunk.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ CHUNK = 1 << 20
 
 BLOCK_REPORTS = 4_000_000
 """A block of more reports would be a row too large to move about."""
+_ALIGNED, _WORD = 64, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,17 +42,42 @@ class Packed:
     kept: Buffer | None = None
 
     def to_bytes(self) -> bytes:
-        return pickle.dumps((self.block, self.state), protocol=5)
+        return to_bytes((self.block, self.state))
 
     @classmethod
     def from_bytes(cls, payload: Buffer, questions: pa.Array = NO_QUESTIONS, kept: Buffer | None = None) -> Packed:
-        block, state = pickle.loads(payload)
+        block, state = from_bytes(payload)
         return cls(questions, block, state, kept)
 
     @property
     def rows(self) -> Block:
         """The block as it was packed."""
-        return self.block if self.kept is None else pickle.loads(self.kept)
+        return self.block if self.kept is None else from_bytes(self.kept)
+
+
+def to_bytes(value: object) -> bytes:
+    """A pickle, its arrays behind it: where each begins is a multiple of 64, and so is the whole."""
+    arrays: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    parts = [memoryview(pickled), *(array.raw() for array in arrays)]
+    sizes = np.array([len(parts), *(part.nbytes for part in parts)], dtype="<i8")
+    return b"".join(
+        piece for part in (sizes.data.cast("B"), *parts) for piece in (part, bytes(-part.nbytes % _ALIGNED))
+    )
+
+
+def from_bytes(data: Buffer) -> Any:
+    """What was pickled; its arrays are views of `data`, unless nobody may write there or they would not be aligned."""
+    view = memoryview(data)
+    if view.readonly or np.frombuffer(view, np.uint8).ctypes.data % _WORD:
+        view = memoryview(bytearray(view))
+    n_parts = int(np.frombuffer(view, "<i8", 1)[0])
+    sizes = np.frombuffer(view, "<i8", 1 + n_parts)
+    parts, begin = [], 0
+    for size in (sizes.nbytes, *sizes[1:].tolist()):
+        parts.append(view[begin : begin + size])
+        begin += size + -size % _ALIGNED
+    return pickle.loads(parts[1], buffers=parts[2:])
 
 
 class DuplicateError(ValueError):
@@ -125,7 +151,7 @@ def begun(packed: Packed, model: Model, *, keeps: bool = False) -> Packed:
     state = model.begin(packed.block)
     if model.keeps_rows:
         return Packed(packed.questions, packed.block, state)
-    kept = pickle.dumps(packed.block, protocol=5) if keeps else None
+    kept = to_bytes(packed.block) if keeps else None
     return Packed(packed.questions, packed.block.without_rows(), state, kept)
 
 
@@ -157,7 +183,10 @@ def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
 def added(label: str, parts: list[bytes]) -> bytes:
     """The sum of chunks as doubles; added in the order of their bytes, so that a job always gives the same digits."""
     kind = json.loads(label)[2]
-    total: NDArray[np.float64] = np.sum([np.frombuffer(part, kind) for part in sorted(parts)], axis=0, dtype="<f8")
+    first, *others = (np.frombuffer(part, kind) for part in sorted(parts))
+    total = first.astype("<f8")
+    for other in others:
+        total += other
     return total.tobytes()
 
 

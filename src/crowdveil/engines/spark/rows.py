@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdveil.engines.packing import NO_QUESTIONS, DuplicateError, Packed, added, chunks_of, pack
@@ -66,7 +69,7 @@ def packed_rows(batches: Batches, n_channels: int) -> Batches:
 
 def files_in(folder: str) -> list[str]:
     """The files of a table on a disk that this process can reach; none at an address such as s3://…"""
-    return sorted(map(str, Path(folder).glob("part-*.parquet"))) if "://" not in folder else []
+    return sorted(map(str, Path(folder).absolute().glob("part-*.parquet"))) if "://" not in folder else []
 
 
 def blocks_at(files: list[str], columns: tuple[str, ...]) -> Callable[[Batches], Iterator[Packed]]:
@@ -89,10 +92,26 @@ def blocks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Packed]:
     for batch in batches:
         for index in np.flatnonzero(batch.column("payload").is_valid().to_numpy(zero_copy_only=False)).tolist():
             cells = {name: batch.column(name)[index] for name in batch.schema.names}
-            # Views of Arrow's memory: the block is copied once, by unpickling.
+            # Views of Arrow's memory, and where it may be written the block's arrays are too.
             questions = cells["questions"].values if "questions" in cells else NO_QUESTIONS
             kept = cells["kept"].as_buffer() if "kept" in cells else None
             yield Packed.from_bytes(cells["payload"].as_buffer(), questions, kept)
+
+
+def chunks_at(files: list[str]) -> list[tuple[str, int, bytes]]:
+    """The statistics that stand beside the states in these files."""
+    chunks = pq.read_table(files, columns=["label", "chunk", "data"])
+    return [tuple(chunk.values()) for chunk in chunks.filter(pc.is_valid(chunks["label"])).to_pylist()]
+
+
+@cache
+def keep_modules() -> None:
+    """Spark collects garbage after every task, and would look each time at all that was loaded; here it is set aside.
+
+    Done once, after a pass has loaded what it needs: nothing of that ever becomes garbage.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def state_row(packed: Packed, names: str = STATE) -> pa.RecordBatch:

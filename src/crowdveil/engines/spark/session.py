@@ -7,12 +7,14 @@ import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
 
-from crowdveil.engines.packing import Packed, added, begun, finished, statistics_of, stepped, with_gold
+from crowdveil.engines.packing import Packed, begun, finished, stepped, with_gold
+from crowdveil.engines.spark.exchange import DiskExchange, Exchange, SparkExchange, summed
 from crowdveil.engines.spark.job import Job, check_same
 from crowdveil.engines.spark.results import EstimateRows
 from crowdveil.engines.spark.rows import (
@@ -20,11 +22,12 @@ from crowdveil.engines.spark.rows import (
     STATE,
     STEP,
     Batches,
-    add_chunks,
     blocks_at,
     blocks_in,
     chunk_rows,
+    chunks_at,
     files_in,
+    keep_modules,
     state_row,
 )
 from crowdveil.inference.base import Method
@@ -76,14 +79,15 @@ class SparkBlocks:
     """The rows are needed again when all is done: they stand beside the states."""
     passes: int = 0
     generation: int = AS_PACKED
-    _direct: bool = field(init=False)
+    _small: bool = field(init=False)
+    """The statistics of all tasks together are small enough for the driver to add them."""
     _written: float = field(default=float("-inf"), init=False)
 
     def __post_init__(self) -> None:
         """Statistics are at most about this large; once a pass has shown how large they are, that counts."""
         context = self.job.context
         most = context.n_workers * max(context.domain.size + 1, 16) ** 2 * 8
-        self._direct = self.job.sizes.n_tasks * most <= DIRECT_BYTES
+        self._small = self.job.sizes.n_tasks * most <= DIRECT_BYTES
 
     def begin(self, gold: Mapping[Hashable, int]) -> None:
         """Let the model lay out every block."""
@@ -111,39 +115,34 @@ class SparkBlocks:
 
     def e_pass(self, parameters: Parameters) -> Statistics:
         self._checkpoint(parameters)
-        chunks = self._remembering(parameters) if self.model.remembers else self._counting(parameters)
+        total = self._remembering(parameters) if self.model.remembers else self._counting(parameters)
         self.passes += 1
-        return self._added(chunks)
+        return total
 
-    def _counting(self, parameters: Parameters) -> DataFrame:
+    def _counting(self, parameters: Parameters) -> Statistics:
         """Statistics only: the states stay as they are, and nothing but them is read."""
         model = self.model
-        tasks, blocks = self._blocks("payload")
+        return self._counted(
+            "payload", parameters=parameters, count=lambda packed, known: stepped(packed, model, known)[0]
+        )
 
-        def count(batches: Batches) -> Batches:
-            total: Statistics = {}
-            for packed in blocks(batches):
-                total = add(total, stepped(packed, model, parameters)[0])
-            yield from chunk_rows(total)
-
-        return tasks.mapInArrow(count, CHUNKS)
-
-    def _remembering(self, parameters: Parameters) -> DataFrame:
+    def _remembering(self, parameters: Parameters) -> Statistics:
         """Statistics and new states in one pass, written together so that neither is computed twice."""
-        model = self.model
+        model, given = self.model, self._exchange().send(parameters)
         tasks, blocks = self._blocks("questions", "payload", "kept")
 
         def count(batches: Batches) -> Batches:
-            total: Statistics = {}
+            total, known = Statistics(), given()
             for packed in blocks(batches):
-                statistics, moved = stepped(packed, model, parameters)
+                statistics, moved = stepped(packed, model, known)
                 total = add(total, statistics)
                 yield state_row(moved, STEP)
+            keep_modules()
             yield from chunk_rows(total, STEP)
 
         self._write(tasks.mapInArrow(count, STEP), self.generation + 1)
         self.generation += 1
-        return self._read().filter("label is not null").select("label", "chunk", "data")
+        return self._written_total()
 
     def results(self, parameters: Parameters, rows: EstimateRows, *, informative: bool = True) -> DataFrame:
         """The results of every question; the prior where the reports cannot tell more."""
@@ -159,23 +158,45 @@ class SparkBlocks:
     def tally(self, method: Method, parameters: Parameters) -> Statistics:
         """What the method counts over rows and results for its closing words."""
         model, context = self.model, self.job.context
-        tasks, blocks = self._blocks("payload", "kept")
 
-        def count(batches: Batches) -> Batches:
-            total: Statistics = {}
+        def count(packed: Packed, known: Parameters) -> Statistics:
+            return method.tally(packed.rows, finished(packed, model, known), context)
+
+        return self._counted("payload", "kept", parameters=parameters, count=count)
+
+    def _counted(
+        self, *columns: str, parameters: Parameters, count: Callable[[Packed, Parameters], Statistics]
+    ) -> Statistics:
+        """What `count` finds in each block under these parameters, summed over all blocks."""
+        exchange = self._exchange()
+        given, (tasks, blocks) = exchange.send(parameters), self._blocks(*columns)
+
+        def work(batches: Batches) -> Batches:
+            total, known = Statistics(), given()
             for packed in blocks(batches):
-                total = add(total, method.tally(packed.rows, finished(packed, model, parameters), context))
-            yield from chunk_rows(total)
+                total = add(total, count(packed, known))
+            keep_modules()
+            yield from exchange.back(total)
 
-        return self._added(tasks.mapInArrow(count, CHUNKS))
+        return self._weighed(exchange.total(tasks.mapInArrow(work, CHUNKS)))
 
-    def _added(self, chunks: DataFrame) -> Statistics:
-        """The sum over all blocks: on the driver if they are small, else chunk by chunk in tasks."""
-        if self._direct:
-            return statistics_of(_summed(_collected(chunks)))
-        rows = _collected(chunks.groupBy("label", "chunk").applyInPandas(add_chunks, CHUNKS))
-        self._direct = self.job.sizes.n_tasks * sum(len(data) for _, _, data in rows) <= DIRECT_BYTES
-        return statistics_of(rows)
+    def _written_total(self) -> Statistics:
+        """The sum of the statistics that stand beside the states."""
+        files = self._files()
+        if files and self._small:
+            return self._weighed(summed(chunks_at(files)))
+        rows = self._read().filter("label is not null").select("label", "chunk", "data")
+        return self._weighed(SparkExchange(self._small).total(rows))
+
+    def _exchange(self) -> Exchange:
+        """By files if tasks and driver share a disk: the blocks that tasks wrote can be seen from here."""
+        if self._files() and self._small:
+            return DiskExchange(str(Path(self.job.folder, "exchange").absolute()))
+        return SparkExchange(self._small)
+
+    def _weighed(self, total: Statistics) -> Statistics:
+        self._small = self.job.sizes.n_tasks * sum(value.nbytes for value in total.values()) <= DIRECT_BYTES
+        return total
 
     def _checkpoint(self, parameters: Parameters) -> None:
         """Written after a pause, or at once if the states moved on: the parameters have to keep up with them."""
@@ -189,10 +210,13 @@ class SparkBlocks:
 
     def _blocks(self, *columns: str) -> tuple[DataFrame, Callable[[Batches], Iterator[Packed]]]:
         """The tasks of a pass and how each reads its blocks: from a disk by itself, else as Spark hands them over."""
-        files = files_in(self._place(self.generation))
+        files = self._files()
         if not files:
             return self._read().filter("payload is not null").select(*columns), blocks_in
         return self.job.reports.spark.range(0, len(files), 1, len(files)), blocks_at(files, columns)
+
+    def _files(self) -> list[str]:
+        return files_in(self._place(self.generation))
 
     def _read(self) -> DataFrame:
         # With its schema told, Spark need not open the files before it plans.
@@ -203,16 +227,3 @@ class SparkBlocks:
 
     def _place(self, generation: int) -> str:
         return f"{self.job.folder}/{'packed' if generation == AS_PACKED else f'state-{generation % 2}'}"
-
-
-def _collected(chunks: DataFrame) -> list[tuple[str, int, bytes]]:
-    """Through Arrow where Spark may: rows one by one would take longer than the pass."""
-    frame = chunks.toPandas()
-    return [(row.label, int(row.chunk), bytes(row.data)) for row in frame.itertuples()]
-
-
-def _summed(rows: list[tuple[str, int, bytes]]) -> list[tuple[str, int, bytes]]:
-    parts: dict[tuple[str, int], list[bytes]] = {}
-    for label, chunk, data in rows:
-        parts.setdefault((label, chunk), []).append(data)
-    return [(label, chunk, added(label, each)) for (label, chunk), each in parts.items()]
