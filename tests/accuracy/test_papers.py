@@ -21,7 +21,7 @@ from crowdveil.papers.loki_surveys import Figure2b
 from crowdveil.papers.real import numeric
 from crowdveil.papers.reproduction import select
 from crowdveil.papers.run import read_rows, write_rows
-from crowdveil.papers.sun import Figure2
+from crowdveil.papers.sun import Figure2, crowd_rows
 from crowdveil.papers.sun_trial import algorithm_1, error, mae
 from crowdveil.reports import Reports
 from crowdveil.simulate import preset
@@ -79,8 +79,9 @@ def test_wsd_read_as_answers_and_through_the_channel(settings: Settings) -> None
 
 
 def test_suns_synthetic_crowd_and_the_note_says_what_mf_answers(settings: Settings, tmp_path: Path) -> None:
-    figure = Figure2(n_workers=2000, epsilons=(0.1, 1.0))
-    write_rows(tmp_path / "rows.csv", figure.rows(Settings(settings.seed, trials=4, quick=True)))
+    figure = Figure2()
+    drawn = [crowd_rows(2000, 200, 0.9, (1.0,), seed, figure.reading) for seed in settings.seeds(4)]
+    write_rows(tmp_path / "rows.csv", [row for rows in drawn for row in rows])
     rows = read_rows(tmp_path / "rows.csv")
     lp, rr, mf = (error(rows, name, sparsity=0.9, epsilon=1.0) for name in ("LP", "RR", "MF"))
     zero = error(rows, "always 0", sparsity=0.9)
@@ -118,10 +119,10 @@ def test_stopping_at_no_gain_beats_spending_everything_at_the_largest_budget(set
 
 
 def test_fairness_slows_depletion(settings: Settings) -> None:
-    figure = Figure2b(alphas=(0.0, 0.9))
-    rows = [row for row in figure.rows(settings) if row["none_is_free"] == "True"]
+    figure, films = Figure2b(), Films.load(settings)
     for reading in (figure.reading, figure.other):
-        ends = {alpha: select(rows, alpha=alpha, reading=reading.name, trial=0.0)[-1] for alpha in figure.alphas}
+        rows = figure.trial(films, reading, settings.seed, [(0.0, True), (0.9, True)])
+        ends = {alpha: select(rows, alpha=alpha)[-1] for alpha in (0.0, 0.9)}
         used = {alpha: float(row["exhausted"]) for alpha, row in ends.items()}
         print(f"Loki, {reading.name}: share exhausted at the end by α: {used}")
         assert used[0.9] < used[0.0]

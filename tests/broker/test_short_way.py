@@ -9,7 +9,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from broker.ready import Ready
 from broker.scene import Scene, books_balance
 
 # ninja would like another spelling of a status; a server does not turn that into an error as pytest does.
@@ -156,6 +158,19 @@ def test_the_rate_of_a_token_holds_on_the_short_way(doors: Doors, settings_of: A
     statuses = [asked(doors.short, doors.environ(token, body))[0][:3] for _ in range(5)]
     assert statuses == ["201", "200", "200", "429", "429"]
     assert asked(doors.framework, doors.environ(token, body))[0][:3] == "429"
+
+
+def test_connections_that_the_database_closed_refuse_nobody(postgres: Any, make_server: Any, make_draft: Any) -> None:
+    running = make_server(postgres.new_database())
+    ready = Ready(running, make_draft)
+    tokens = [running.worker_token() for _ in range(6)]
+    with psycopg.connect(running.database, autocommit=True) as database:
+        database.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    for ready.token in tokens:
+        assert ready.post(ready.body()).status_code == 201
 
 
 @pytest.fixture

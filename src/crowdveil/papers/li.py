@@ -89,7 +89,7 @@ class _Table(Reproduction):
 
     def draw(self, rows: Sequence[Row]) -> Any:
         panel = tradeoff(rows, SPOKEN[self.crowd])
-        return panels([panel], caption=tradeoff_caption(rows))
+        return panels([panel], caption=tradeoff_caption([rows]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,8 +223,9 @@ class Figure3(Reproduction):
         return claims
 
     def draw(self, rows: Sequence[Row]) -> Any:
-        drawn = [tradeoff(select(rows, crowd=crowd), name) for crowd, name in SPOKEN.items()]
-        return panels(drawn, caption=tradeoff_caption(rows))
+        parts = [select(rows, crowd=crowd) for crowd in SPOKEN]
+        drawn = [tradeoff(part, name) for part, name in zip(parts, SPOKEN.values(), strict=True)]
+        return panels(drawn, caption=tradeoff_caption(parts))
 
 
 def named(layers: str, aggregator: str) -> str:
@@ -244,12 +245,12 @@ def tradeoff(rows: Sequence[Row], title: str) -> Panel:
     return Panel(title, "exact ε per value", "error rate", series, lines, log_x=True)
 
 
-def tradeoff_caption(rows: Sequence[Row]) -> str:
-    found = select(rows, aggregator="privacy")
-    typical = " and ".join(dict.fromkeys(f"{float(row['n_answers']):.0f}" for row in found))
-    sizes = " and ".join(dict.fromkeys(str(row["size"]) for row in found))
+def tradeoff_caption(crowds: Sequence[Sequence[Row]]) -> str:
+    found = [select(rows, aggregator="privacy")[0] for rows in crowds]
+    typical = " and ".join(f"{float(row['n_answers']):.0f}" for row in found)
+    sizes = " and ".join(f"{row['size']} ({said_trials(rows)})" for row, rows in zip(found, crowds, strict=True))
     return (
-        f"{sizes} workers × questions, {said_trials(rows)}. Exact ε per value of a worker with the median number "
+        f"{sizes} workers × questions. Exact ε per value of a worker with the median number "
         f"of answers ({typical}); hollow: the ε of Theorem 6.3. Which questions were answered is not protected."
     )
 

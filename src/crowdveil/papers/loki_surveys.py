@@ -52,15 +52,18 @@ class Figure2b(Reproduction):
 
     def rows(self, settings: Settings) -> list[Row]:
         films, rows = Films.load(settings), list[Row]()
+        printed, true = ([(alpha, free) for alpha in self.alphas if alpha or free] for free in (True, False))
         for trial, seed in enumerate(settings.seeds(2 if settings.quick else None)):
-            for reading in (self.reading, self.other):
-                crowd = reading.crowd(films, np.random.default_rng(seed))
-                for alpha in self.alphas:
-                    settings.progress(f"{self.id}: {reading.name}, trial {trial + 1}, α = {alpha:g}")
-                    for free in (True, False) if alpha and reading is self.reading else (True,):
-                        found = self._run(crowd, alpha, free, seed)
-                        rows += labelled(found, reading=reading.name, trial=float(trial), real=crowd.real)
+            for reading, runs in ((self.reading, [*printed, *true]), (self.other, printed)):
+                settings.progress(f"{self.id}: {reading.name}, trial {trial + 1}")
+                rows += labelled(self.trial(films, reading, seed, runs), trial=float(trial))
         return rows
+
+    def trial(self, films: Films, reading: Reading, seed: int, runs: Sequence[tuple[float, bool]]) -> list[Row]:
+        """One crowd through all surveys, for each α and whether level none is free of privacy cost."""
+        crowd = reading.crowd(films, np.random.default_rng(seed))
+        rows = [row for alpha, free in runs for row in self._run(crowd, alpha, free, seed)]
+        return labelled(rows, reading=reading.name, real=crowd.real)
 
     def _run(self, crowd: Crowd, alpha: float, free: bool, seed: int) -> list[Row]:
         rng, policy = np.random.default_rng(seed), Greedy(fairness=alpha)

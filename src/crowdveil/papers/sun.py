@@ -39,7 +39,7 @@ _READING = (
     "truths clipped to the scale is shown beside it. LP fills ∅ with a uniform level and uses the printed noise |Γ|/ε, "
     "which on 0..9 is ε·9/10 exactly. V has signed entries and columns of L1 norm 1, d = 2; positive V and d = 10 are "
     "shown beside it. 2-layer draws ε_i from U(0, 2ε), so its exact ε is 2ε. MF has no finite ε per cell (Theorem 4 "
-    "does not hold for ∅), so its ε is per value. Hollow marks are the claimed ε."
+    "does not hold for ∅), so its ε is per value."
 )
 
 

@@ -52,7 +52,8 @@ class Figure5(Reproduction):
         "it. Noise, V, d and ∅ as in Figure 2; on AdultContent some workers answered fewer than d questions, where MF "
         "has no minimiser, so a ridge of 1 is added there. The truths of both crowds are levels, so channel-em is told "
         "that truths lie on the scale; its own default, truths anywhere, is shown beside it for Web. With --quick "
-        "AdultContent has 600 of its questions, those with a truth among them, and channel-em runs there at ε = 3 only."
+        "AdultContent has 600 of its questions, those with a truth among them, and channel-em runs there at ε = 3 "
+        "only; on the whole of AdultContent it is not run."
     )
     highest: int | None = 4
     epsilons: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
@@ -129,13 +130,19 @@ class Figure5(Reproduction):
         )
 
     def _ours(self, rows: Sequence[Row], name: str, truths: Truths) -> Claim:
+        claim = (
+            f"{SPOKEN[name]}: the same RR reports read through their channel (channel-em, truths {truths}; not in the "
+            "paper), ε = 3"
+        )
+        published = f"RR change {change(rows, 'RR', dataset=name, epsilon=3.0):.3f}"
+        if not select(rows, dataset=name, mechanism=_OURS[truths]):
+            return Claim(claim, published, f"not run on more than {MOST_CELLS:,} cells; see --quick", "cannot tell")
         ours, rr = (change(rows, each, dataset=name, epsilon=3.0) for each in (_OURS[truths], "RR"))
         seen = change(rows, _OURS[truths], dataset=name, epsilon=3.0, reading="levels seen")
         constant = change(rows, "best constant", dataset=name)
         return Claim(
-            f"{SPOKEN[name]}: the same RR reports read through their channel (channel-em, truths {truths}; not in the "
-            "paper), ε = 3",
-            f"RR change {rr:.3f}",
+            claim,
+            published,
             f"change {ours:.3f} on levels 0..{self.highest}, {seen:.3f} on the levels seen; "
             f"{constant:.3f} for the best constant",
             # Better than RR by knowing nothing is no merit of the method.
@@ -190,6 +197,8 @@ class Figure5(Reproduction):
         )
 
 
+MOST_CELLS = 2_000_000
+"""Where channel-em is still run: beyond, a trial at each ε would take hours."""
 _OURS: dict[Truths, str] = {"on-scale": "RR, channel-em", "anywhere": "RR, channel-em, truths anywhere"}
 
 
@@ -204,7 +213,7 @@ def _through(data: Dataset, epsilons: Sequence[float], seeds: Sequence[int], tru
 
 def with_channel(data: Dataset, epsilon: float, seed: int, truths: Sequence[Truths]) -> list[Row]:
     """The same randomised response, inferred by the method that knows the channel."""
-    if len(data.answers.workers) * len(data.answers.questions) > 2_000_000:
+    if len(data.answers.workers) * len(data.answers.questions) > MOST_CELLS:
         return []
     mechanism = RandomizedResponse(epsilon=epsilon, protect_participation=True)
     reports = mechanism.randomize(data.answers, Keystream(f"{seed}:RR:{epsilon}"))
