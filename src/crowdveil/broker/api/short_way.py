@@ -16,6 +16,7 @@ from io import BytesIO
 from typing import Any
 
 from django.conf import settings
+from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.urls import resolve
 from pydantic_core import from_json
@@ -59,6 +60,8 @@ class ShortWay:
             with places:
                 status, receipt = _received(environ, found[1], body)
         except Exception:  # noqa: BLE001  # the framework says what was wrong, in the same words as ever
+            # A connection that the database has closed is given up, so that the framework begins with another.
+            close_old_connections()
             environ["wsgi.input"] = BytesIO(body)
             return self._framework(environ, start_response)
         content = json.dumps(receipt).encode()
