@@ -31,11 +31,12 @@ REFUSED = """async (study) => {
   const receipt = { refused: "all places of this study are taken", code: "no-money" };
   await setEntry(await openStore(), study, { state: "refused", receipt });
 }"""
-# Whatever people write: every text gets a word without end.
+# Whatever people write: every text gets a word without end. The levels of a scale are numbers.
 TOO_WIDE = """() => {
   const root = document.documentElement, usual = root.dir;
   const texts = document.querySelectorAll("h1, h2, legend, main p, main li, dd, .option span, tbody th");
-  const added = [...texts].map((text) => text.appendChild(document.createTextNode("w".repeat(90))));
+  const free = [...texts].filter((text) => !text.closest(".scale .options"));
+  const added = free.map((text) => text.appendChild(document.createTextNode("w".repeat(90))));
   const excess = ["ltr", "rtl"].map((direction) => {
     root.dir = direction;
     return Math.max(root.scrollWidth - root.clientWidth, 0);
@@ -74,6 +75,9 @@ def pages(page: Page, address: str) -> Iterator[str]:
     page.goto(f"{address}/app/#/me")
     page.locator("textarea").first.wait_for(state="attached")
     yield "me"
+    page.goto(f"{address}/app/#/studies/nowhere")
+    page.get_by_role("alert").wait_for()
+    yield "nowhere"
     for name in ("how-it-protects.html", "how-it-protects.de.html"):
         page.goto(f"{address}/app/{name}")
         yield name
