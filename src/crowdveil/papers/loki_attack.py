@@ -157,7 +157,7 @@ class Attack(Reproduction):
         return panels(
             [panel],
             caption=f"{self.n_workers} workers, {self.n_people} people on the roll, {said_trials(rows)}; "
-            f"exact ε per survey (unit value). Named: {', '.join(f'{value:.2g}' for value in series[0].y)}.",
+            f"exact ε per survey (unit value). Named on average: {', '.join(f'{value:.2g}' for value in series[0].y)}.",
         )
 
 

@@ -209,10 +209,12 @@ class Figure2a(Reproduction):
                 [rmse(select(rows, reading=reading.name), name, top) for reading in readings],
                 kind="bars",
             )
-            for name in (STOP, SPEND, "no privacy")
+            for name in (STOP, SPEND)
         ]
-        constants = [constant(select(rows, reading=reading.name)) for reading in readings]
-        bars.append(Series("best constant, each reading", bars[0].x, constants, kind="bars"))
+        parts = [select(rows, reading=reading.name) for reading in readings]
+        plain = [rmse(part, "no privacy", top) for part in parts]
+        bars.append(Series("no privacy, each reading", bars[0].x, plain, kind="bars"))
+        bars.append(Series("best constant, each reading", bars[0].x, [*map(constant, parts)], kind="bars"))
         letters = [chr(ord("A") + place) for place in range(len(readings))]
         named = "; ".join(f"{letter} {_spoken(each)}" for letter, each in zip(letters, readings, strict=True))
         return panels(
