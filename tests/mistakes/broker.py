@@ -30,6 +30,14 @@ MUTANTS = (
         "tampered",
     ),
     Mutant(
+        "SDK: skip logic may tell an answer",
+        "client/study.py",
+        'if depends and promises and not definition["protects_participation"]:',
+        "if not definition:",
+        SDK,
+        "channels_lie",
+    ),
+    Mutant(
         "SDK: a charge is believed",
         "client/study.py",
         'if charge != level["charge"]:',

@@ -78,4 +78,25 @@ MUTANTS = (
         "return [];",
         DEVICE_LEDGER,
     ),
+    Mutant(
+        "JavaScript: skip logic may tell an answer",
+        "device/study.js",
+        'refuseUnless(protectsParticipation || !depends, "study.skips");',
+        "",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: two levels of one name",
+        "device/study.js",
+        "names.join() === inOrder.join()",
+        "names.every((name) => LEVELS.includes(name))",
+        DEVICE_LEDGER,
+    ),
+    Mutant(
+        "JavaScript: a clock that was set back is believed",
+        "device/ledger.js",
+        "return { ...line, day: notBefore(lines, line.day) };",
+        "return line;",
+        DEVICE_LEDGER,
+    ),
 )

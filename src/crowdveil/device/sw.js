@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "dffab6a09d2c0656ce2c8c1cfb79374097d225aa4bb1055b9f28b7b8d8b74ab9";
+const RELEASE = "c54100ce9ab44e94fd407733c3439f662d445304afd29dc10c258da45efea716";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */
