@@ -94,9 +94,7 @@ def files_of(page: Path) -> dict[str, str]:
     return named
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES[1:] if ">>>" in page.read_text()], ids=lambda page: page.stem
-)
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if ">>>" in page.read_text()], ids=lambda page: page.stem)
 def test_examples_print_what_the_page_says(page: Path) -> None:
     result = doctest.testfile(str(page), module_relative=False, optionflags=OUTPUT)
     assert result.attempted > 0

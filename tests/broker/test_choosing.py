@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from broker.scene import Scene, refused
 
 
@@ -34,6 +35,7 @@ def test_greedy_selection_reads_history_and_is_refined_by_who_answered(django_he
     workers = [past.worker() for _ in range(12)]
     for number, worker in enumerate(workers):
         past.submit(worker, {f"s{n}": (n + (2 if number >= 6 else 0)) % 5 for n in range(6)})
+    close(past.study)
     chosen = Scene(
         make_draft(
             linkable=True, questions=scale, quota=8, minimum_n=2, selection={"policy": "greedy", "fairness": "0.5"}
@@ -52,6 +54,151 @@ def test_greedy_selection_reads_history_and_is_refined_by_who_answered(django_he
     now = set(Invitation.objects.filter(study=chosen.study).values_list("account_id", flat=True))
     assert answered in now
     check_invited(chosen.frozen, answered)
+
+
+SCALE = [{"id": f"s{n}", "text": "x", "domain": {"type": "scale", "low": "1", "high": "5"}} for n in range(6)]
+
+
+class Panel:
+    """A requester's past study with fixed reports, and a greedy study whose first workers were chosen by them."""
+
+    def __init__(self, make_draft: Any, *, n: int | None = 4, level: str = "medium", **changes: Any) -> None:
+        from crowdveil.broker.studies.selection import choose
+
+        past = Scene(make_draft(linkable=True, questions=SCALE))
+        self.workers = [past.worker(level=level) for _ in range(16)]
+        codes = np.random.default_rng(1).integers(0, 5, size=(16, 6))
+        for worker, row in zip(self.workers, codes, strict=True):
+            past.submit(worker, {f"s{place}": int(code) for place, code in enumerate(row)})
+        close(past.study)
+        greedy = {"linkable": True, "questions": SCALE, "quota": 12, "minimum_n": 2, "selection": {"policy": "greedy"}}
+        self.scene = Scene(make_draft(**greedy | changes), past.owner)
+        # Workers of other tests are strangers to this panel; who is chosen must not depend on them.
+        disable_all_but(self.workers)
+        self.first = choose(self.scene.study, n=n)
+
+    def invited(self) -> set[int]:
+        """The invited, by their place among the workers of the past study."""
+        from crowdveil.broker.studies.models import Invitation
+
+        accounts = set(Invitation.objects.filter(study=self.scene.study).values_list("account_id", flat=True))
+        return {place for place, worker in enumerate(self.workers) if worker.id in accounts}
+
+    def answer(self, place: int, code: int, level: str = "medium") -> None:
+        self.scene.submit(self.workers[place], {f"s{n}": code for n in range(6)}, level)
+
+    def count(self) -> None:
+        """Count what has come in, as the caretaker does."""
+        from crowdveil.broker.results.batches import is_due, make_batch
+
+        if is_due(self.scene.study):
+            make_batch(self.scene.study)
+
+    def lapse(self) -> None:
+        from crowdveil.broker import clock
+        from crowdveil.broker.studies.models import Invitation
+
+        late = clock.now() - timedelta(minutes=1)
+        Invitation.objects.filter(study=self.scene.study, accepted=False).update(expires=late)
+
+    def refine(self) -> None:
+        from crowdveil.broker.studies.models import Study
+        from crowdveil.broker.studies.selection import is_to_refine, refine
+
+        study = Study.objects.get(id=self.scene.study.id)
+        if is_to_refine(study):
+            refine(study)
+
+
+def close(study: Any) -> None:
+    from crowdveil.broker.studies.lifecycle import close as close_study
+
+    close_study(study)
+
+
+def disable_all_but(workers: list[Any]) -> None:
+    from crowdveil.broker.identity.models import Account
+
+    Account.objects.filter(role="worker").exclude(id__in=[each.id for each in workers]).update(disabled=True)
+
+
+def test_who_is_asked_next_depends_on_what_really_came_in(django_here: Path, make_draft: Any) -> None:
+    def asked_next(reports: tuple[int, ...]) -> set[int]:
+        """Whom the broker asks after the first two of four have sent these, and the others nothing."""
+        panel = Panel(make_draft)
+        first = panel.invited()
+        for place, code in zip(sorted(first), reports, strict=False):
+            panel.answer(place, code)
+        panel.count()
+        panel.lapse()
+        panel.refine()
+        answered = set(sorted(first)[: len(reports)])
+        assert answered <= panel.invited()
+        # The others had their time: somebody else is asked in their place, up to the four that were wanted.
+        assert not (first - answered) & panel.invited()
+        assert len(panel.invited()) <= 4
+        return panel.invited() - first
+
+    without, alike, apart = asked_next(()), asked_next((2, 2)), asked_next((0, 4))
+    assert without
+    assert alike
+    assert apart
+    assert without not in (alike, apart)
+    assert alike != apart
+
+
+def test_counted_answers_alone_let_a_greedy_choice_go_on(django_here: Path, make_draft: Any) -> None:
+    """Chosen for 44 cents each, two answered for 22: what is left asks one more, though no invitation has lapsed."""
+    panel = Panel(make_draft, n=None, level="low", budget_cents=190)
+    first = panel.invited()
+    assert len(first) == 4
+    assert panel.first["stopped_because"] == "nobody else who can pay fits in the budget"
+    for place, code in zip(sorted(first), (0, 4), strict=False):
+        panel.answer(place, code, "medium")
+    panel.refine()
+    assert panel.invited() == first
+    panel.count()
+    panel.refine()
+    assert panel.invited() > first
+    assert len(panel.invited()) == 5
+    panel.refine()
+    assert len(panel.invited()) == 5
+
+
+def test_an_answer_that_is_not_counted_yet_changes_nobodys_invitation(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.results.history import history_of
+
+    panel = Panel(make_draft)
+    before, first = history_of(panel.scene.study), panel.invited()
+    panel.answer(min(first), 4)
+    panel.count()
+    panel.refine()
+    after = history_of(panel.scene.study)
+    assert before is not None
+    assert after is not None
+    assert panel.invited() == first
+    assert (before.norm == after.norm).all()
+    panel.answer(max(first), 0)
+    panel.count()
+    counted = history_of(panel.scene.study)
+    assert counted is not None
+    assert len(counted.norm) == len(before.norm)
+    assert (counted.norm != before.norm).any()
+
+
+def test_whoever_gives_the_study_back_is_replaced(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.ledger.reservations import cancel
+    from crowdveil.broker.studies.pool import decline
+
+    panel = Panel(make_draft)
+    first = panel.invited()
+    worker = panel.workers[min(first)]
+    panel.scene.reserve(worker)
+    assert cancel(panel.scene.study.id, worker.id)
+    decline(panel.scene.study.id, worker.id)
+    panel.refine()
+    assert panel.invited() & first == first - {min(first)}
+    assert len(panel.invited()) == len(first)
 
 
 def test_random_selection_needs_no_history_and_never_picks_who_cannot_pay(django_here: Path, make_draft: Any) -> None:

@@ -80,6 +80,19 @@ def greedy_from_scratch(
         left, error = left - candidates.pay[best], errors[best]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_choice_that_goes_on_from_its_first_members_ends_as_if_made_at_once(seed: int) -> None:
+    reports, candidates, _ = crowd(np.random.default_rng(seed), 30, 8)
+    history = History.from_reports(reports)
+    whole = Greedy().select(history, candidates, 5.0)
+    given = [int(worker) for worker in whole.chosen[:2]]
+    rest = Greedy().select(history, candidates, 5.0 - float(candidates.pay[given].sum()), given=given)
+    assert rest.chosen == whole.chosen[2:]
+    assert rest.cost == pytest.approx(whole.cost - float(candidates.pay[given].sum()))
+    assert rest.expected_rmse == pytest.approx(whole.expected_rmse)
+    assert rest.stopped_because == whole.stopped_because
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_greedy_is_identical_to_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -7,7 +7,6 @@ import threading
 
 from django.db import DatabaseError, connections
 
-from crowdveil.broker import clock
 from crowdveil.broker.hooks.notices import announce, deliver_due
 from crowdveil.broker.identity.attempts import forget_sources
 from crowdveil.broker.identity.tokens import forget_expired
@@ -15,8 +14,8 @@ from crowdveil.broker.ledger.reservations import release_expired
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
-from crowdveil.broker.studies.models import Invitation, Study
-from crowdveil.broker.studies.selection import refine
+from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.selection import is_to_refine, refine
 from crowdveil.errors import CrowdveilError
 
 _log = logging.getLogger("crowdveil.caretaker")
@@ -44,8 +43,8 @@ def _work(ended: threading.Event, pause: float) -> None:
     while not ended.wait(pause):
         for chore in (
             release_expired,
-            _refine_selections,
             _estimate_due,
+            _refine_selections,
             lambda: _announce_filled(told),
             forget_expired,
             forget_sources,
@@ -63,10 +62,10 @@ def _attempt(chore: object) -> None:
 
 
 def _refine_selections() -> None:
-    """Where somebody let an invitation lapse, choose again with what the answers so far have taught."""
-    lapsed = Invitation.objects.filter(accepted=False, expires__lt=clock.now(), study__state__in=("pilot", "open"))
-    for study in Study.objects.filter(id__in=lapsed.values("study_id").distinct()):
-        refine(study)
+    """Where answers were counted, or somebody lets an invitation lapse, go on choosing with what that has taught."""
+    for study in Study.objects.filter(state__in=("pilot", "open"), invitations__isnull=False).distinct():
+        if is_to_refine(study):
+            refine(study)
 
 
 def _estimate_due() -> None:

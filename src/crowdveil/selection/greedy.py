@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,23 +36,30 @@ class Greedy:
         if not 0 <= self.fairness <= 1:
             raise InputError(f"fairness must be from 0 (money only) to 1 (privacy only); got {self.fairness}")
 
-    def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
+    def select(
+        self, history: History, candidates: Candidates, budget: float, *, given: Sequence[int] = ()
+    ) -> Selection:
+        """`given` are rows of candidates who are in the group already: the choice goes on from them, at no cost."""
         left = check_budget(budget)
         group = GroupError(history, candidates, as_printed=self.paper_mode)
         cost = np.maximum(candidates.costs(budget, self.fairness), _FREE)
         open_, picks, because = candidates.can_pay() & np.isfinite(cost), list[int](), ""
-        error = np.inf
+        for row in given:
+            group.add(row)
+            open_[row] = False
+        error = group.rmse()
         while (allowed := open_ & candidates.affordable(left)).any():
             errors = np.sqrt(np.maximum(group.with_each(), 0.0))
-            before = error if picks else float(errors[allowed].max())
+            before = error if group.size else float(errors[allowed].max())
             best = _best(before - errors, cost, allowed)
-            if picks and errors[best] >= before and not self.paper_mode:
+            if group.size and errors[best] >= before and not self.paper_mode:
                 because = HARMFUL
                 break
             group.add(best)
             picks.append(best)
             open_[best], error, left = False, float(errors[best]), left - float(candidates.pay[best])
-        return finished(self.name, history, candidates, picks, budget, because or _unprotected(open_, candidates, cost))
+        because = because or _unprotected(open_, candidates, cost)
+        return finished(self.name, history, candidates, picks, budget, because, given=given)
 
 
 def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,12 +45,19 @@ class Selection:
 
 
 def finished(
-    policy: str, history: History, candidates: Candidates, picks: list[int], budget: float, because: str = ""
+    policy: str,
+    history: History,
+    candidates: Candidates,
+    picks: list[int],
+    budget: float,
+    because: str = "",
+    *,
+    given: Sequence[int] = (),
 ) -> Selection:
-    """The selection of these candidates, with both error estimates computed afresh."""
+    """The selection of these candidates, with both error estimates computed afresh, those `given` before included."""
     errors = [GroupError(history, candidates, as_printed=printed) for printed in (False, True)]
     for error in errors:
-        for pick in picks:
+        for pick in (*given, *picks):
             error.add(pick)
     left = budget - float(candidates.pay[picks].sum())
     return Selection(
@@ -58,7 +66,7 @@ def finished(
         float(candidates.pay[picks].sum()),
         errors[0].rmse(),
         errors[1].rmse(),
-        because or _why_ended(candidates, picks, left),
+        because or _why_ended(candidates, picks, left, given),
     )
 
 
@@ -79,9 +87,9 @@ def check_budget(budget: float) -> float:
     return float(budget)
 
 
-def _why_ended(candidates: Candidates, picks: list[int], left: float) -> str:
+def _why_ended(candidates: Candidates, picks: list[int], left: float, given: Sequence[int]) -> str:
     open_ = candidates.can_pay()
-    if not picks:
+    open_[[*given, *picks]] = False
+    if not picks and not given:
         return NOBODY
-    open_[picks] = False
     return SPENT if open_.any() and not (open_ & candidates.affordable(left)).any() else EVERYONE

@@ -18,6 +18,7 @@ from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
 from crowdveil.broker.studies.eligibility import cards_for, check_invited
 from crowdveil.broker.studies.frozen import frozen
+from crowdveil.broker.studies.pool import decline
 
 router = Router(tags=["worker"], auth=auth.worker)
 _LATE = "a submission after this time is checked again and may be refused unpaid"
@@ -54,6 +55,7 @@ def cancel_reservation(request: auth.Authorized, study: str = Key) -> tuple[int,
     """Give the study back. What your device has drawn stays charged there."""
     if not reservations.cancel(study, request.auth.account):
         raise Refusal("not-found", "nothing is held for you in this study")
+    decline(study, request.auth.account)
     return 204, None
 
 

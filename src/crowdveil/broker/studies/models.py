@@ -27,6 +27,9 @@ class Study(models.Model):
     # Salt and truths of the gold questions, committed to in the definition and revealed when published.
     gold = models.TextField(blank=True)
     identifying = models.TextField(blank=True)
+    # How many chosen workers the requester wants in all (null: all places), and the batch the last choice knew of.
+    group_size = models.IntegerField(null=True)
+    batch_chosen_by = models.IntegerField(default=0)
     created = models.DateField(default=today)
 
     @property

@@ -1,5 +1,10 @@
 """Choosing the workers of a study: Loki's greedy choice over stored history, or a random one, refined as answers come.
 
+The first choice assumes that everybody who is asked will answer, at their default level. So it goes on from what
+happened instead (Kandappu 2015, §4.5.3.4): whenever a batch of answers was counted, or an invitation lapsed or was
+declined, from those who did answer, at the level they did, and those who still may. Nobody who was asked is uninvited
+before their time: their device may have drawn and been charged.
+
 History exists only for linkable studies of the same requester, whose workers were told before they joined.
 """
 
@@ -10,38 +15,36 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import Max, QuerySet
+from django.db.models import Max
 
-from crowdveil.accounting.nano import NANO
-from crowdveil.broker import clock, vault
+from crowdveil.broker import clock
 from crowdveil.broker.audit.chain import record
-from crowdveil.broker.identity.models import Account
-from crowdveil.broker.ledger.models import Budget, Reservation, Spend
-from crowdveil.broker.payments.models import Purse
-from crowdveil.broker.payments.purse import cost_of
+from crowdveil.broker.ledger.models import Spend
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results.history import history_of
+from crowdveil.broker.results.newest import found
 from crowdveil.broker.studies.cards import opened
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.broker.studies.models import Invitation, Study
+from crowdveil.broker.studies.pool import Pool, lapsed, pool_of
 from crowdveil.broker.writing import write
 from crowdveil.entropy import SystemEntropy, uniforms
-from crowdveil.selection import Candidates, Greedy
+from crowdveil.selection import Greedy
 
 
 def choose(study: Study, *, n: int | None = None) -> dict[str, Any]:
-    """Invite workers for the money and places that are left; whoever let an invitation lapse is replaced."""
+    """Invite workers for the money and places that are left, `n` at most, in place of those who let theirs lapse."""
     if study.state not in ("pilot", "open"):
         raise Refusal("wrong-state", f"workers are chosen while a study is piloted or open; it is {study.state}")
     definition = opened(study)
-    policy = definition.document["selection"]["policy"]
-    if policy == "first-come":
+    if definition.document["selection"]["policy"] == "first-come":
         raise Refusal("wrong-state", "this study takes whoever comes first; nobody is chosen")
-    _drop_lapsed(study)
-    candidates, accounts = _candidates(study, definition)
-    wanted = min(_places(study), n or len(accounts))
-    chosen, rmse, because = _chosen(study, definition, candidates, wanted) if accounts else ([], None, "nobody is left")
-    _invite(study, definition, [accounts[name] for name in chosen])
+    number, pool = _counted(study), pool_of(study, definition, without=_settle(study))
+    wanted = pool.places if n is None else min(n, pool.places)
+    chosen, rmse, because = _chosen(study, definition, pool, wanted)
+    _invite(study, definition, chosen)
+    study.group_size, study.batch_chosen_by = _group_size(definition, pool, n, len(chosen)), number
+    study.save(update_fields=["group_size", "batch_chosen_by"])
     return {
         "invited": Invitation.objects.filter(study=study).count(),
         "new": len(chosen),
@@ -50,79 +53,79 @@ def choose(study: Study, *, n: int | None = None) -> dict[str, Any]:
     }
 
 
+def _group_size(definition: Opened, pool: Pool, n: int | None, n_chosen: int) -> int | None:
+    """How many the study is to have in all; None is as many as there are places.
+
+    Answers cannot make a random choice better, so no more than now are ever asked; a greedy one may find more of use.
+    """
+    if n is None and definition.document["selection"]["policy"] == "greedy":
+        return None
+    return len(pool.given) + (n_chosen if n is None else n)
+
+
+def is_to_refine(study: Study) -> bool:
+    """Whether something happened since workers were chosen last that the choice did not know."""
+    return _counted(study) > study.batch_chosen_by or lapsed(study).exists()
+
+
 def refine(study: Study) -> None:
-    """Replace those who let their invitation lapse, by what the answers so far have taught; nobody else is asked."""
-    n_lapsed = _lapsed(study).count()
-    if n_lapsed:
-        choose(study, n=n_lapsed)
+    """Go on choosing, up to as many as the requester wanted, by what really came in."""
+    if not _claimed(study) and not lapsed(study).exists():
+        return
+    definition = opened(study)
+    pool = pool_of(study, definition, without=_settle(study))
+    missing = pool.places if study.group_size is None else study.group_size - len(pool.given)
+    chosen, _, _ = _chosen(study, definition, pool, max(0, min(missing, pool.places)))
+    if chosen:
+        _invite(study, definition, chosen)
 
 
-def _drop_lapsed(study: Study) -> None:
-    """Those who did not answer in time make room; those who did stay, and count in the next round's history."""
+def _counted(study: Study) -> int:
+    """The number of the newest batch: what answers may be known of."""
+    batch = found(study.id)
+    return batch.number if batch else 0
+
+
+def _claimed(study: Study) -> bool:
+    """Of several processes one refines by a batch."""
+    number = _counted(study)
+    return Study.objects.filter(id=study.id, batch_chosen_by__lt=number).update(batch_chosen_by=number) == 1
+
+
+def _settle(study: Study) -> set[str]:
+    """Those who did not answer in time make room and are named; those who did stay."""
     done = Spend.objects.filter(study=study.id).values_list("account", flat=True)
     Invitation.objects.filter(study=study, account_id__in=list(done)).update(accepted=True)
-    _lapsed(study).delete()
+    gone = set(lapsed(study).values_list("account_id", flat=True))
+    Invitation.objects.filter(study=study, account_id__in=gone).delete()
+    return gone
 
 
-def _lapsed(study: Study) -> QuerySet[Invitation]:
-    """Invitations that ran out unused. Whoever accepted has a place until that lapses, and may still answer."""
-    busy = Reservation.objects.filter(study=study.id).values("account")
-    done = Spend.objects.filter(study=study.id).values("account")
-    waiting = Invitation.objects.filter(study=study, accepted=False, expires__lt=clock.now())
-    return waiting.exclude(account_id__in=busy).exclude(account_id__in=done)
-
-
-def _candidates(study: Study, definition: Opened) -> tuple[Candidates, dict[str, str]]:
-    """Everybody not yet asked whose default level the study offers, by panel name, with what each costs."""
-    asked = set(Invitation.objects.filter(study=study).values_list("account_id", flat=True))
-    levels = definition.levels
-    rows, accounts = [], {}
-    budgets = {budget.account: budget for budget in Budget.objects.iterator()}
-    for account in Account.objects.filter(role="worker", disabled=False).order_by("id").iterator():
-        level = levels.get(account.default_level)
-        if level is None or account.id in asked or account.id not in budgets:
-            continue
-        name = vault.panel_pseudonym(study.owner_id, account.id) if definition.document["linkable"] else account.id
-        accounts[name] = account.id
-        epsilon = math.inf if level.charge is None else level.charge["epsilon_nano"] / NANO
-        rows.append((name, level.name, cost_of(level.pay_cents), epsilon, _remaining(budgets[account.id])))
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 5
-    return Candidates(*(np.array(column) for column in columns)), accounts
-
-
-def _remaining(budget: Budget) -> float:
-    return max(0, budget.epsilon_cap - budget.epsilon_spent - budget.epsilon_held) / NANO
-
-
-def _places(study: Study) -> int:
-    purse = Purse.objects.get(study=study.id)
-    waiting = Invitation.objects.filter(study=study, accepted=False).count()
-    return max(0, int(purse.quota - purse.places_taken - waiting))
-
-
-def _chosen(
-    study: Study, definition: Opened, candidates: Candidates, wanted: int
-) -> tuple[list[str], float | None, str]:
-    purse = Purse.objects.get(study=study.id)
-    money = float(purse.budget - purse.paid - purse.commission - purse.held)
-    history = history_of(study) if definition.document["selection"]["policy"] == "greedy" else None
-    if wanted == 0 or money <= 0:
+def _chosen(study: Study, definition: Opened, pool: Pool, wanted: int) -> tuple[list[str], float | None, str]:
+    """Accounts to ask, the error to expect of the whole group, and why no more are asked."""
+    if len(pool.given) == len(pool.accounts):
+        return [], None, "nobody is left"
+    if wanted == 0 or pool.money <= 0:
         return [], None, "no money or no places are left"
+    history = history_of(study) if definition.document["selection"]["policy"] == "greedy" else None
     if history is None:
-        return _at_random(candidates, money)[:wanted], None, "chosen at random: no history is used"
+        return _at_random(pool)[:wanted], None, "chosen at random: no history is used"
     fairness = float(definition.document["selection"].get("fairness", "0"))
-    selection = Greedy(fairness=fairness).select(history, candidates, money)
+    selection = Greedy(fairness=fairness).select(history, pool.candidates, pool.money, given=pool.given)
     rmse = selection.expected_rmse if math.isfinite(selection.expected_rmse) else None
-    return [str(name) for name in selection.chosen][:wanted], rmse, selection.stopped_because
+    account = dict(zip((str(name) for name in pool.candidates.workers), pool.accounts, strict=True))
+    return [account[str(name)] for name in selection.chosen][:wanted], rmse, selection.stopped_because
 
 
-def _at_random(candidates: Candidates, money: float) -> list[str]:
-    order = np.argsort(uniforms(SystemEntropy(), len(candidates)))
+def _at_random(pool: Pool) -> list[str]:
+    able, pay, money = pool.candidates.can_pay(), pool.candidates.pay, pool.money
+    able[list(pool.given)] = False
+    order = np.argsort(uniforms(SystemEntropy(), len(pool.accounts)))
     chosen = []
-    for each in order[candidates.can_pay()[order]]:
-        if candidates.pay[each] <= money:
-            money -= float(candidates.pay[each])
-            chosen.append(str(candidates.workers[each]))
+    for each in order[able[order]]:
+        if pay[each] <= money:
+            money -= float(pay[each])
+            chosen.append(pool.accounts[each])
     return chosen
 
 
