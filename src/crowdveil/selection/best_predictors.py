@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished
+from crowdveil.selection.selection import Selection, check_budget, fill, finished, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,6 @@ class BestPredictors:
     summary: ClassVar[str] = "workers whose own past reports were nearest to the crowd's average"
 
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
-        alone = GroupError(history, candidates).with_each()
-        order = np.argsort(alone, kind="stable")
-        return finished(self.name, history, candidates, fill(order, candidates, check_budget(budget)), budget)
+        order = np.argsort(GroupError(history, candidates).with_each(), kind="stable")
+        picks = fill(order, candidates, check_budget(budget))
+        return finished(self.name, measured(history, candidates, picks), candidates, picks, budget)

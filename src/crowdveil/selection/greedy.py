@@ -59,7 +59,7 @@ class Greedy:
             picks.append(best)
             open_[best], error, left = False, float(errors[best]), left - float(candidates.pay[best])
         because = because or _unprotected(open_, candidates, cost)
-        return finished(self.name, history, candidates, picks, budget, because, given=given)
+        return finished(self.name, group, candidates, picks, budget, because, given=given)
 
 
 def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:

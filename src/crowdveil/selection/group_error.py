@@ -20,6 +20,7 @@ class GroupError:
     """Expected squared errors of a growing group, for candidates in the order of their table.
 
     `as_printed` drops the covariance with the crowd's average as (4.12) does; the result can then fall below zero.
+    A group that is there can be measured both ways.
     """
 
     def __init__(self, history: History, candidates: Candidates, *, as_printed: bool = False) -> None:
@@ -38,7 +39,8 @@ class GroupError:
         self._noise = np.where(new, stranger, history.noise[rows])
         self._own = np.where(new, stranger + history.unseen_variance, history.own[rows])
         # Twice the covariance of a group's noise with that of the crowd's average; (4.12) has none of it.
-        self._shared = (0.0 if as_printed else 2.0) / history.crowd
+        self._covariance = 2.0 / history.crowd
+        self._shared = (0.0 if as_printed else 1.0) * self._covariance
         self._average_noise, self._n_columns = history.average_noise, history.n_columns
         alone = self._over_seen(self._shared, -self._average_noise)
         self._alone = np.where(new, 0.0, history.norm[rows]) + self._noise * alone[:, 0] + alone[:, 1]
@@ -52,7 +54,7 @@ class GroupError:
         mixed = self._over_seen(
             self._shared * self._seen_sum, self._shared * self._noise_sum - 2 * self._seen_sum * self._average_noise
         )
-        past = self._past() + 2 * inner + self._noise * mixed[:, 0] + mixed[:, 1] + self._alone
+        past = self._past(self._shared) + 2 * inner + self._noise * mixed[:, 0] + mixed[:, 1] + self._alone
         size = self.size + 1
         error: Floats = past / (self._n_columns * size**2) + (self._own_sum + self._own) / size**2
         return error
@@ -66,16 +68,17 @@ class GroupError:
         self._own_sum += self._own[chosen]
         self.size += 1
 
-    def squared(self) -> float:
-        """RMSE² of the group as it is; infinite for nobody."""
+    def squared(self, *, as_printed: bool | None = None) -> float:
+        """RMSE² of the group as it is, infinite for nobody; by the formula it grew by unless the other is asked for."""
         if not self.size:
             return float("inf")
-        return float(self._past() / (self._n_columns * self.size**2) + self._own_sum / self.size**2)
+        past = self._past(self._shared if as_printed is None else (0.0 if as_printed else 1.0) * self._covariance)
+        return float(past / (self._n_columns * self.size**2) + self._own_sum / self.size**2)
 
-    def _past(self) -> float:
+    def _past(self, shared: Floats) -> float:
         """|D|², and the noise of the crowd's average that it holds wherever the group was seen."""
-        shared = (self._shared * self._seen_sum) @ self._noise_sum
-        return float(self._sum @ self._sum + shared - self._seen_sum**2 @ self._average_noise)
+        common = (shared * self._seen_sum) @ self._noise_sum
+        return float(self._sum @ self._sum + common - self._seen_sum**2 @ self._average_noise)
 
     def _over_seen(self, *columns: Floats) -> Floats:
         """For every candidate the sums of these over the columns that they were seen on."""
@@ -83,9 +86,9 @@ class GroupError:
         sums: Floats = stacked.sum(axis=0)[None, :] if self._complete else self._seen @ stacked
         return sums
 
-    def rmse(self) -> float:
+    def rmse(self, *, as_printed: bool | None = None) -> float:
         """Its root; a squared error estimated below zero counts as zero."""
-        return float(np.sqrt(max(self.squared(), 0.0)))
+        return float(np.sqrt(max(self.squared(as_printed=as_printed), 0.0)))
 
 
 def _noise_of_strangers(history: History, candidates: Candidates, rows: NDArray[Any]) -> Floats:

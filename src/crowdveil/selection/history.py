@@ -7,6 +7,7 @@ is the mean of its members' (4.8), which is why selection only ever needs sums o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,13 @@ class _History:
 
     def shrunken_means(self) -> tuple[Floats, Floats]:
         """Each worker's mean deviation (4.6), shrunk towards 0, and the variance of a cell that was not seen."""
-        within, between = self.spreads()
+        within, between = self.spreads
         plain = self.per_worker(self.deviation) / np.maximum(self.seen, 1)
         weight = self.seen * between / (self.seen * between + within) if between > 0 else np.zeros(self.shape[0])
         true_within = max(within - float(self.variance.mean()), 0.0)
         return weight * plain, true_within + (1 - weight) * between
 
+    @cached_property
     def spreads(self) -> tuple[float, float]:
         """Variance of deviations inside a worker, and of the workers' means between them (method of moments)."""
         counts = np.maximum(self.seen, 1)
@@ -112,7 +114,7 @@ class _History:
         return max(within, np.finfo(float).tiny), max(between, 0.0)
 
     def unseen_of_stranger(self) -> float:
-        within, between = self.spreads()
+        within, between = self.spreads
         return max(within - float(self.variance.mean()), 0.0) + between
 
 

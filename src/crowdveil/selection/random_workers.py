@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.entropy import entropy_from, uniforms
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished
+from crowdveil.selection.selection import Selection, check_budget, fill, finished, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,4 +23,5 @@ class RandomWorkers:
 
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(uniforms(entropy_from(self.seed), len(candidates)))
-        return finished(self.name, history, candidates, fill(order, candidates, check_budget(budget)), budget)
+        picks = fill(order, candidates, check_budget(budget))
+        return finished(self.name, measured(history, candidates, picks), candidates, picks, budget)

@@ -44,9 +44,17 @@ class Selection:
         }
 
 
+def measured(history: History, candidates: Candidates, picks: list[int]) -> GroupError:
+    """The group of these candidates."""
+    group = GroupError(history, candidates)
+    for pick in picks:
+        group.add(pick)
+    return group
+
+
 def finished(
     policy: str,
-    history: History,
+    group: GroupError,
     candidates: Candidates,
     picks: list[int],
     budget: float,
@@ -54,18 +62,14 @@ def finished(
     *,
     given: Sequence[int] = (),
 ) -> Selection:
-    """The selection of these candidates, with both error estimates computed afresh, those `given` before included."""
-    errors = [GroupError(history, candidates, as_printed=printed) for printed in (False, True)]
-    for error in errors:
-        for pick in (*given, *picks):
-            error.add(pick)
+    """The selection of these candidates, with both error estimates of the group that they and those `given` make up."""
     left = budget - float(candidates.pay[picks].sum())
     return Selection(
         policy,
         tuple(candidates.workers[picks].tolist()),
         float(candidates.pay[picks].sum()),
-        errors[0].rmse(),
-        errors[1].rmse(),
+        group.rmse(as_printed=False),
+        group.rmse(as_printed=True),
         because or _why_ended(candidates, picks, left, given),
     )
 
