@@ -49,6 +49,22 @@ MUTANTS = (
         "counting_mistakes",
     ),
     Mutant(
+        "a calculation that is never contradicted",
+        "plan/expected.py",
+        "calculated.standard_error), apart)",
+        "calculated.standard_error), 0.0)",
+        "tests/plan/test_rehearsal.py",
+        "outweighs_no_rehearsal",
+    ),
+    Mutant(
+        "a secret counted question by question",
+        "cli/account.py",
+        "total = sum(spend.count for spend in everything if spend.law == law)",
+        "total = changed",
+        "tests/cli/test_account.py",
+        "answers_share",
+    ),
+    Mutant(
         "t answers at stake instead of 2t",
         "plan/charge.py",
         "min(n_questions, 2 * max_answers)",
@@ -59,8 +75,8 @@ MUTANTS = (
     Mutant(
         "the covariance with the crowd's average dropped",
         "selection/group_error.py",
-        "(0.0 if as_printed else 2.0)",
-        "0.0",
+        "2.0 / history.crowd",
+        "0.0 / history.crowd",
         SELECTION,
         "printed_formula",
     ),

@@ -7,6 +7,7 @@ inferred as any user would do it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,8 @@ from crowdveil.plan.population import prior_spread
 from crowdveil.plan.recommend import FOR_CHOICES, FOR_SCALES, channel_of
 
 OPTIONS = "abcdefghij"
-# Errors below this part of a guess's (1 % wrong on two options) count as alike: rare studies in which everything goes
-# wrong decide their mean, and it would take many thousand to see how rare they are.
-RESOLUTION = 0.02
+# Errors below this part of a guess's are as good as none: one wrong among a thousand questions of two options.
+RESOLUTION = 0.002
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,25 @@ def _served(setting: Setting, name: str | None) -> bool:
         return False
 
 
-def simulated_error(
-    case: Case, mechanism_name: str, rng: np.random.Generator, *, most: int = 400, precision: float = 0.03
-) -> tuple[float, float]:
-    """The mean error over studies until its standard error is small beside it, and that standard error.
+@dataclass(frozen=True)
+class Simulated:
+    """The mean error over `n_studies`, and its standard error."""
 
-    Where the error is below RESOLUTION of a guess's, small beside that is enough.
-    """
-    least = RESOLUTION * case.guess
+    error: float
+    noise: float
+    n_studies: int
+
+
+def simulated_error(
+    case: Case,
+    mechanism_name: str,
+    rng: np.random.Generator,
+    *,
+    settled: Callable[[Simulated], bool],
+    fewest: int = 15,
+    most: int = 400,
+) -> Simulated:
+    """Studies drawn and inferred until what they tell settles the matter, or there are too many."""
     made = mechanism(
         mechanism_name, epsilon=case.setting.epsilon, protect_participation=case.setting.protect_participation
     )
@@ -99,8 +110,9 @@ def simulated_error(
         mean, noise = float(np.mean(errors)), float(np.std(errors)) / math.sqrt(len(errors))
         if case.population:
             mean, noise = math.sqrt(mean), noise / (2 * math.sqrt(mean))
-        if (len(errors) >= 15 and noise < precision * max(mean, least)) or len(errors) == most:
-            return mean, noise
+        found = Simulated(mean, noise, len(errors))
+        if len(errors) >= most or (len(errors) >= fewest and settled(found)):
+            return found
 
 
 def errors_of(

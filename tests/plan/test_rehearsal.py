@@ -11,8 +11,8 @@ from plan.simulated import answers_of, errors_of
 from crowdveil import Choices, Scale, entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import Crowd, Part, Setting, plan
-from crowdveil.plan.expected import method_of
+from crowdveil.plan import Crowd, Part, Prediction, Setting, plan
+from crowdveil.plan.expected import expected, method_of
 from crowdveil.plan.rehearsal import rehearse
 
 YES, STARS = Choices(("no", "yes")), Scale(1, 5)
@@ -71,6 +71,24 @@ def test_the_interval_holds_single_studies(domain: Choices | Scale, n_questions:
     assert (high - errors.mean()) / errors.std() < 4
 
 
+def test_a_calculation_that_saw_no_mistake_outweighs_no_rehearsal_that_did() -> None:
+    setting = study(n_workers=60, n_questions=20)
+    for seen in (0.0, 1e-5):
+        both = expected(setting, [part(setting)], Prediction(seen, 0.0, 0.0), population=False, effort=0.1)
+        alone = rehearse(setting, [part(setting)], "channel-bp", effort=0.1)
+        assert alone is not None
+        assert both.error == pytest.approx(alone.error, rel=0.1)
+        assert both.at_most >= alone.at_most
+
+
+def test_what_was_not_seen_is_not_taken_for_impossible() -> None:
+    setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
+    played = rehearse(setting, [part(setting)], "channel-bp", effort=0.1)
+    assert played is not None
+    assert played.standard_error < 1e-9
+    assert played.at_most >= 3 / (5 * played.n_studies)
+
+
 def test_the_same_plan_is_made_again() -> None:
     setting = study()
     assert plan(setting, effort=0.1) == plan(setting, effort=0.1)
@@ -87,6 +105,7 @@ def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
     setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
     found = plan(setting, mechanism="randomized-response")
     assert 0 <= found.expected_error < 1e-6
+    assert found.expected_error < found.at_most < 0.005 * found.prior_error
     assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))
 
 

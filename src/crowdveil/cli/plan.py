@@ -10,9 +10,7 @@ from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, neede
 from crowdveil.guarantee import round_up
 from crowdveil.plan import Crowd, Plan, Setting
 from crowdveil.plan import plan as make_plan
-
-# Less than this part of a guess's error is as good as none.
-_NONE = 0.002
+from crowdveil.plan.rehearsal import RESOLUTION
 
 
 def command(
@@ -86,10 +84,11 @@ def _print(found: Plan, target: float | None) -> None:
 
 def _spelled(found: Plan) -> str:
     """No digits that the planner cannot vouch for."""
-    least, known = _NONE * found.prior_error, found.expected_error > 3 * found.standard_error
-    if known and found.expected_error >= least:
+    if found.known and found.expected_error >= RESOLUTION * found.prior_error:
         return f"{found.expected_error:.3g}"
-    return f"below {max(found.expected_error + 2 * found.standard_error, least):.2g}"
+    if found.expected_error > 3 * found.standard_error and found.expected_error >= RESOLUTION * found.prior_error:
+        return f"about {found.expected_error:.2g}, at most {found.at_most:.2g}"
+    return f"below {max(found.at_most, RESOLUTION * found.prior_error):.2g}"
 
 
 def _rehearsed(found: Plan) -> str:

@@ -27,6 +27,7 @@ class Expectation:
     standard_error: float
     between_studies: float
     n_studies: int
+    at_most: float
 
 
 def method_of(setting: Setting, *, population: bool) -> str:
@@ -50,13 +51,17 @@ def expected(
     played = None
     if effort > 0:
         played = rehearse(setting, parts, method, population=population, effort=effort, precision=precision)
-    doubt = math.hypot(_TRUST * calculated.error, calculated.standard_error)
     if played is None:
-        between = calculated.spread / math.sqrt(setting.n_questions)
-        return Expectation(calculated.error, calculated.standard_error, between, 0)
-    weight = doubt**2 / max(doubt**2 + played.standard_error**2, 1e-300)
+        between, doubt = calculated.spread / math.sqrt(setting.n_questions), calculated.standard_error
+        return Expectation(calculated.error, doubt, between, 0, calculated.error * (1 + _TRUST) + 3 * doubt)
+    # A calculation that a rehearsal contradicts is off by what lies between them, however sure it is of itself: where
+    # mistakes are rare it may have seen none, and nothing of what not knowing the workers costs.
+    apart = abs(played.error - calculated.error)
+    doubt = max(math.hypot(_TRUST * calculated.error, calculated.standard_error), apart)
+    weight = doubt**2 / (doubt**2 + played.standard_error**2) if doubt > 0 else 1.0
     error = weight * played.error + (1 - weight) * calculated.error
-    return Expectation(error, math.sqrt(weight) * played.standard_error, played.between_studies, played.n_studies)
+    sure = math.sqrt(weight) * played.standard_error
+    return Expectation(error, sure, played.between_studies, played.n_studies, max(error + 3 * sure, played.at_most))
 
 
 def interval(setting: Setting, found: Expectation, *, population: bool) -> tuple[float, float]:

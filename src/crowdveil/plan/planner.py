@@ -31,6 +31,7 @@ class Plan:
     """`interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
 
     `standard_error` is how sure the planner is of `expected_error`, after `studies_rehearsed` (0: calculated only).
+    Where that is more than a fifteenth of it, the number itself is not `known`, only that it is `at_most` so much.
     `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
     guess does.
     """
@@ -39,6 +40,7 @@ class Plan:
     feasible: bool
     expected_error: float
     standard_error: float
+    at_most: float
     studies_rehearsed: int
     interval: tuple[float, float]
     prior_error: float
@@ -52,12 +54,18 @@ class Plan:
     why: str
     charge: Charge
 
+    @property
+    def known(self) -> bool:
+        """Sure enough for a fifth to be three standard errors."""
+        return 15 * self.standard_error <= self.expected_error
+
     def to_json(self) -> dict[str, object]:
         return {
             "measure": self.measure,
             "feasible": self.feasible,
             "expected_error": self.expected_error,
             "standard_error": self.standard_error,
+            "at_most": self.at_most,
             "studies_rehearsed": self.studies_rehearsed,
             "interval": list(self.interval),
             "prior_error": self.prior_error,
@@ -108,6 +116,7 @@ def plan(
         feasible,
         found.error,
         found.standard_error,
+        found.at_most,
         found.n_studies,
         interval(setting, found, population=population),
         prior,

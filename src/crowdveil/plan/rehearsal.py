@@ -24,9 +24,9 @@ from crowdveil.plan.setting import Part, Setting
 Floats = NDArray[np.float64]
 
 PRECISION = 0.02
-RESOLUTION = 0.02
-"""Errors below this part of a guess's (1 % wrong on two options) are told to that precision only: rare studies in which
-everything goes wrong decide their mean, and no simulation of a few hundred tells how rare they are."""
+RESOLUTION = 0.002
+"""An error below this part of a guess's is as good as none: one wrong among a thousand questions of two options."""
+_EASY, _EASY_PRECISION = 0.02, 0.05
 _WORK = 4_000_000.0
 _OVERHEAD = 4_000.0
 _FEWEST, _MOST = 8, 1000
@@ -35,12 +35,22 @@ _RARE, _ENOUGH = 0.01, 50
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The mean error of a question, how sure that is, and the standard deviation from one study to the next."""
+    """The mean error of a question, how sure that is, and the standard deviation from one study to the next.
+
+    `unseen` is the rate of a mistake that happens once in all the rehearsed questions: one three times as frequent
+    would have been seen 19 times in 20, and the standard error knows nothing of what was not seen.
+    """
 
     error: float
     standard_error: float
     between_studies: float
     n_studies: int
+    unseen: float = 0.0
+
+    @property
+    def at_most(self) -> float:
+        """What the mean error does not pass, as far as rehearsals can tell."""
+        return self.error + 3 * (self.standard_error + self.unseen)
 
 
 def rehearse(
@@ -65,10 +75,17 @@ def rehearse(
     while len(measured) < n_most:
         measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
         if len(measured) >= _FEWEST and len(measured) % _FEWEST == 0:
-            found = _summed(measured, knowing, doubt, population)
-            if found.standard_error < precision * max(found.error, RESOLUTION * guess):
+            found = _summed(setting, measured, knowing, doubt, population)
+            if _enough(found, guess, precision):
                 return found
-    return _summed(measured, knowing, doubt, population)
+    return _summed(setting, measured, knowing, doubt, population)
+
+
+def _enough(found: Rehearsal, guess: float, precision: float) -> bool:
+    """Sure of the error to that precision, a little less for small ones; or sure that it is as good as none."""
+    wanted = max(precision * found.error, min(_EASY_PRECISION * found.error, precision * _EASY * guess))
+    sure = found.standard_error < wanted and found.unseen < _EASY_PRECISION * found.error
+    return sure or found.at_most < RESOLUTION * guess
 
 
 def study_work(setting: Setting, parts: Sequence[Part], *, population: bool) -> float:
@@ -76,7 +93,7 @@ def study_work(setting: Setting, parts: Sequence[Part], *, population: bool) -> 
     n_cells = sum(part.n_workers * setting.reports_per_worker(part.channel) for part in parts)
     if population:
         return _OVERHEAD + 0.3 * n_cells
-    per_report = 8.0 if isinstance(setting.domain, Scale) else 3.0 + 2.5 * setting.domain.size
+    per_report = 8.0 if isinstance(setting.domain, Scale) else 2.0 + 1.2 * setting.domain.size
     return _OVERHEAD + per_report * n_cells
 
 
@@ -108,7 +125,7 @@ def _study(setting: Setting, drawn: Drawn, name: str, population: bool) -> _Stud
     return _Study(wrong, 1 - posterior.max(axis=1), (value != drawn.truth).astype(np.float64))
 
 
-def _summed(studies: Sequence[_Study], knowing: float, doubt: float, population: bool) -> Rehearsal:
+def _summed(setting: Setting, studies: Sequence[_Study], knowing: float, doubt: float, population: bool) -> Rehearsal:
     error, known = (np.concatenate([getattr(each, name) for each in studies]) for name in ("error", "knowing"))
     slope = _slope(error, known)
     left = [each.error - slope * each.knowing for each in studies]
@@ -121,7 +138,9 @@ def _summed(studies: Sequence[_Study], knowing: float, doubt: float, population:
     if population:
         root = math.sqrt(max(mean, 0.0))
         return Rehearsal(root, standard_error / max(2 * root, 1e-300), between / max(2 * root, 1e-300), len(studies))
-    return Rehearsal(max(mean, 0.0), standard_error, between, len(studies))
+    # On scales every question errs a little, and what was seen tells how much.
+    unseen = 0.0 if isinstance(setting.domain, Scale) else 1 / len(error)
+    return Rehearsal(max(mean, 0.0), standard_error, between, len(studies), unseen)
 
 
 def _slope(error: Floats, known: Floats) -> float:
