@@ -344,7 +344,13 @@ def test_a_link_to_a_study_leads_there_after_the_start(page: Page, broker: Fixtu
 
 def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -> None:
     broker.open(studies.definition("b" * 32, protects=False, levels=("none", "medium"), title="Lunch"))
+    broker.open(studies.definition("c" * 32, protects=False, levels=("none",), title="Dinner"))
     journey.start(page, broker.address)
+    page.get_by_role("link", name="Dinner").click()
+    expect(page.get_by_role("button", name="Accept and answer")).to_be_disabled()
+    page.locator("input[name=level]").check()
+    expect(page.get_by_role("button", name="Accept and answer")).to_be_enabled()
+    page.get_by_role("link", name="Studies").click()
     journey.accept(page, "Lunch", level="none")
     journey.answer(page)
     journey.protect(page)

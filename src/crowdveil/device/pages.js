@@ -108,14 +108,15 @@ function warning(said) {
 /** @param {Context} context @param {Study} study @param {{isSigned: boolean | null, problem: string, warnings: string[]}} around */
 function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
   const { definition } = study, usual = state.me?.level;
-  let level = study.levels.find((each) => each.name === usual) ?? study.levels.at(-1);
+  // Whoever wants protection must choose to do without.
+  let level = study.levels.find((each) => each.name === usual) ?? study.levels.filter((each) => each.protected).at(-1);
   const now = budget(state), after = h("div"), accept = h("button.main", t("study.accept"));
   const showAfter = () => {
     const cost = level?.charge ?? { epsilon: 0, rho: 0 }, total = sum(now.used, cost);
     const over = level?.protected && !within(total, now.cap);
     after.replaceChildren(budgetBar(now, Math.min(total.epsilon / now.cap.epsilon, total.rho / now.cap.rho)));
     if (over) after.append(notice("bad", errorText(refusal(cost, now.left))));
-    accept.toggleAttribute("disabled", over || problem !== "");
+    accept.toggleAttribute("disabled", !level || over || problem !== "");
   };
   showAfter();
   const onsubmit = (/** @type {Event} */ event) => {

@@ -83,11 +83,13 @@ export class Device {
     return brokerKey;
   }
 
-  /** The studies on offer; the last list seen when offline. */
+  /** The studies on offer; the last list seen where there is no answer. */
   async listStudies() {
-    const { me } = await this.load();
-    const fresh = () => (me?.token ? api.myStudies(me.token).catch(orElse(isUnknown, api.studies)) : api.studies());
-    return this.remembered("studies", async () => (await fresh()).items);
+    const { me } = await this.load(), kept = await this.setting("studies");
+    const asked = me?.token ? api.myStudies(me.token).catch(orElse(isUnknown, api.studies)) : api.studies();
+    const items = await asked.then((found) => found.items, orElse(() => kept !== undefined, () => kept));
+    await this.put("settings", "studies", items);
+    return items;
   }
 
   /** A checked study, whether its signature could be checked, and what the broker says around it. @param {string} id */
@@ -131,19 +133,6 @@ export class Device {
     }
     if (seen[wanted?.index - 1] !== wanted?.entry) throw new Refusal(wanted?.index <= seen.length ? "study.rewritten" : "study.log");
     await this.put("settings", "log", seen);
-  }
-
-  /** Fetched and kept, or what was kept when there is no answer. @param {string} key @param {() => Promise<any>} fresh */
-  async remembered(key, fresh) {
-    try {
-      const value = await fresh();
-      await this.put("settings", key, value);
-      return value;
-    } catch (error) {
-      const kept = await this.setting(key);
-      if (!(error instanceof Refusal) && kept !== undefined) return kept;
-      throw error;
-    }
   }
 
   /** Hold a place at this level and begin a draft. @param {Study} study @param {string} level */
