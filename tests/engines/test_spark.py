@@ -24,7 +24,7 @@ from crowdveil.engines.spark import (
     read_spark_start,
     session,
 )
-from crowdveil.engines.spark.job import Job
+from crowdveil.engines.spark.job import Job, check_complete
 from crowdveil.engines.spark.notes import notes_in
 from crowdveil.engines.spark.table import median_per_worker
 from crowdveil.files import read_reports, write_answers, write_reports
@@ -269,3 +269,9 @@ def test_notes_that_only_spark_can_reach_alternate(spark: SparkSession, tmp_path
     again = notes_in(f"file://{tmp_path}/notes", spark)
     again.write("note", b"three")
     assert again.read("note") == b"three"
+
+
+def test_blocks_that_the_driver_cannot_see_are_not_left_out() -> None:
+    check_complete(10, 10, "work")
+    with pytest.raises(InputError, match="7 of 10 packed reports can be seen in the work folder 'work'; let it be"):
+        check_complete(7, 10, "work")

@@ -78,6 +78,7 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
     workers, n_workers = numbered_workers(reports, folder)
     n_tasks = n_blocks or max(2, -(-n_rows // REPORTS_PER_TASK))
     n_questions, by_channel = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
+    check_complete(sum(by_channel), n_rows, folder)
     job = Job(reports, folder, notes, Sizes(n_workers, n_questions, n_tasks, by_channel), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
     note = {"table": _identity(reports), "sizes": asdict(job.sizes), "packing": job.packing}
@@ -98,6 +99,15 @@ def check_same(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
             short = name in ("source", "method")
             said = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
             raise InputError(f"the job in this folder has {said}", fix="repeat its command, or leave --resume out")
+
+
+def check_complete(packed: int, n_rows: int, folder: str) -> None:
+    """Refuse to infer from a part: machines that share no disk each see only the blocks that they wrote."""
+    if packed != n_rows:
+        raise InputError(
+            f"{packed} of {n_rows} packed reports can be seen in the work folder {folder!r}",
+            fix="let it be a folder that the driver and all machines of the cluster share",
+        )
 
 
 def hashed(value: object) -> str:
