@@ -25,6 +25,7 @@ from crowdveil.wire import sha256_of
 FORMAT = "crowdveil-channel/1"
 MAX_TABLE_INPUTS = 64
 MAX_OUTPUTS = 4096
+_FINE = 2**40
 
 Sampler: TypeAlias = Literal["rotate", "prefix"]
 Symbol: TypeAlias = str | None
@@ -87,17 +88,22 @@ class Channel:
         """The exact ε of the integers, as the next double upwards."""
         if self.is_identity:
             return math.inf
-        return epsilon_of(self.worst_rows() if isinstance(self.form, Rotate) else self.weights)
+        return epsilon_of(self.every_weight())
+
+    def every_weight(self) -> NDArray[np.uint64]:
+        """Rows that hold every weight there is: two for randomised response, where all pairs are alike."""
+        return self.worst_rows() if isinstance(self.form, Rotate) else self.weights
 
     def worst_rows(self) -> NDArray[np.uint64]:
         """Rows among which the largest loss stands: all of them, or two where all pairs are alike.
 
-        Some weights of a subset channel are larger by 1, far below what ρ is rounded up by; ε reads every weight.
+        Some weights of a subset channel are larger by 1. Where weights are large and ε is not tiny (above 2⁻¹³), that
+        is far below what ρ is rounded up by; elsewhere, and for ε, every weight is read.
         """
         form = self.form
         if isinstance(form, Rotate):
             return _pair(form.keep, form.lie, len(self.inputs), 1)
-        if isinstance(form, Subset):
+        if isinstance(form, Subset) and form.outside >= _FINE and form.inside - form.outside > form.outside >> 13:
             return _pair(form.inside, form.outside, len(self.inputs), form.size)
         return self.weights
 

@@ -6,7 +6,9 @@ import json
 import math
 import subprocess
 import time
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,7 @@ from crowdveil.audit import conformance as conformance_module
 from crowdveil.audit.bound import Choice, clopper_pearson_high, clopper_pearson_low, measure
 from crowdveil.audit.floating_point import laplace_by_inversion, reachable
 from crowdveil.entropy import Keystream
-from crowdveil.forms import Rotate, Table
+from crowdveil.forms import Rotate, Subset, Table
 from crowdveil.mechanisms import MECHANISMS, mechanism
 from crowdveil.sampler import draw
 
@@ -225,6 +227,57 @@ def test_anybodys_callable_is_audited(own_code: str, function: str, participatio
 def test_a_callable_that_cannot_be_audited_is_told_why(own_code: str, name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         audit_callable(f"{own_code}:{name}", Choices(("no", "yes")), claimed=1, participation=False, samples=1000)
+
+
+def _mostly_noise(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.where(rng.random(len(values)) < 0.02, values, rng.uniform(0, 5, len(values)))
+
+
+def _with_gaps(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.where(rng.random(len(values)) < 0.01, np.nan, values + rng.normal(0, 0.5, len(values)))
+
+
+def _gap_tells(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    rows = rng.normal(size=(len(values), 3))
+    rows[values == 1, 2] = np.nan
+    return rows
+
+
+def _huge_codes(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.uint64]:
+    return np.uint64(2**63) + (values + (rng.random(len(values)) < 0.1)).astype(np.uint64)
+
+
+@pytest.mark.parametrize("leak", [_mostly_noise, _with_gaps, _gap_tells, _huge_codes])
+def test_a_leak_does_not_hide_behind_noise_gaps_or_huge_codes(leak: Callable[..., NDArray[np.float64]]) -> None:
+    rng = np.random.default_rng(4)
+    bound = black_box(lambda answer, n: leak(np.full(n, 1.0 + 3 * answer), rng), 2, samples=20_000)
+    assert bound.epsilon > 3
+
+
+def test_noise_without_a_leak_is_not_accused_of_its_values() -> None:
+    rng = np.random.default_rng(4)
+    for kind in (lambda n: rng.normal(size=n).round(1), lambda n: np.where(rng.random(n) < 0.3, np.nan, 1.0)):
+        assert black_box(lambda _, n, kind=kind: kind(n), 3, samples=20_000).epsilon < 0.2
+
+
+@pytest.mark.parametrize("delta", [math.nan, -0.1, 1.0])
+def test_a_claim_that_nothing_can_exceed_is_refused(delta: float) -> None:
+    with pytest.raises(InputError, match="δ of a claim must be from 0"):
+        black_box(lambda answer, n: np.full(n, answer), 2, samples=1000, delta=delta)
+    with pytest.raises(InputError, match="ε that is claimed must be 0 or more; got nan"):
+        audit_callable("math:cos", Scale(1, 5), claimed=math.nan, participation=False)
+
+
+def test_the_exact_audit_reads_every_weight_of_a_subset_channel() -> None:
+    """Weights that are larger by 1 count: here all the others are alike, so they are the whole loss."""
+    options = tuple(f"o{number:02}" for number in range(20))
+    each = 2**32 // 190
+    outputs = tuple(combinations(options, 2))
+    channel = Channel(options, outputs, 32, "prefix", Subset(2, each, each))
+    assert 0 < channel.epsilon < 1e-6
+    assert exact_audit(channel, 0.0).verdict == "exceeds"
+    assert channel.guarantee.rho >= channel.epsilon**2 / 2
+    assert exact_delta(channel, 0.0) > 0
 
 
 @pytest.mark.parametrize(("function", "checks"), [("noisy", {"floating-point": "exceeds"}), ("rounded", {})])

@@ -21,6 +21,7 @@ Source: TypeAlias = Callable[[int, int], NDArray[Any]]
 
 _MOST_CODES = 1 << 16
 _MOST_COORDINATES = 8
+_MOST_GAPS = 12
 _TAIL = 10.0 ** -np.arange(2.25, 7, 0.25)
 _QUANTILES = np.unique(np.concatenate([np.linspace(0, 1, 65), _TAIL, 1 - _TAIL]))
 
@@ -37,6 +38,8 @@ def black_box(
     """The certified lower bound. Without `pairs` all inputs are neighbours of each other."""
     if samples < 100:
         raise InputError(f"an audit needs at least 100 samples per input; got {samples}")
+    if not 0 <= delta < 1:
+        raise InputError(f"the δ of a claim must be from 0 to below 1; got {delta}", fix="leave it out for pure ε")
     tested = list(permutations(range(n_inputs), 2)) if pairs is None else [*pairs, *((b, a) for a, b in pairs)]
     seen, sized = ([np.asarray(source(each, samples // 4)) for each in range(n_inputs)] for _ in range(2))
     views = _views(seen)
@@ -58,12 +61,62 @@ def _counts(view: _View, halves: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def _views(halves: Sequence[NDArray[Any]]) -> list[_View]:
-    """Every projection of a vector, or the report itself."""
+    """Every projection of a vector, or the report itself; and the values that come again and again, each by itself."""
     if halves[0].ndim == 1:
-        return [_flat_view(halves, lambda reports: reports)]
+        return _flat_views(halves, lambda reports: reports)
     if halves[0].dtype.kind in "iub" and (radix := _radix(halves)) is not None:
         return [_flat_view(halves, lambda reports: reports.astype(np.int64) @ radix)]
-    return [_flat_view(halves, projection) for projection in _projections(halves)]
+    finite = [_numbers(half) for half in halves]
+    views = [
+        view
+        for projection in _projections(finite)
+        for view in _flat_views(halves, lambda reports, projection=projection: projection(_numbers(reports)))  # type: ignore[misc]
+    ]
+    return views if all(np.isfinite(half).all() for half in halves) else [*views, _flat_view(halves, _gaps)]
+
+
+def _numbers(reports: NDArray[Any]) -> NDArray[Any]:
+    """Without what is no number: which coordinates those are is looked at apart."""
+    return np.where(np.isfinite(reports), reports, 0)
+
+
+def _gaps(reports: NDArray[Any]) -> NDArray[np.int64]:
+    """Which of the first coordinates are no numbers, as one code."""
+    gaps = ~np.isfinite(reports[:, :_MOST_GAPS])
+    codes: NDArray[np.int64] = gaps.astype(np.int64) @ (1 << np.arange(gaps.shape[1]))
+    return codes
+
+
+def _flat_views(halves: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> list[_View]:
+    flat = [project(half) for half in halves]
+    repeated = None if _codes(flat) else _repeated_view(flat, project)
+    return [_flat_view(halves, project), *([repeated] if repeated else [])]
+
+
+def _codes(flat: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
+    """The lowest code and how many there are, if reports are whole numbers and few enough to be counted one by one."""
+    if not all(each.dtype.kind in "iub" for each in flat):
+        return None
+    low, high = min(int(each.min()) for each in flat), max(int(each.max()) for each in flat)
+    return (low, high - low + 1) if high - low < _MOST_CODES else None
+
+
+def _repeated_view(flat: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> _View | None:
+    """Numbers that were seen more than once: a report that is now and then the answer itself hides among noise."""
+    if not all(each.dtype.kind in "iubf" for each in flat):
+        return None
+    values, counts = np.unique(np.concatenate(flat).astype(np.float64), return_counts=True)
+    often = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CODES])
+    kept = values[often][(counts[often] > 1) & ~np.isnan(values[often])]
+    if len(kept) == 0:
+        return None
+
+    def cell(reports: NDArray[Any]) -> NDArray[np.int64]:
+        numbers = project(reports).astype(np.float64)
+        place = np.minimum(np.searchsorted(kept, numbers), len(kept) - 1)
+        return np.where(kept[place] == numbers, place, len(kept) + np.isnan(numbers))
+
+    return _View(cell, len(kept) + 2)
 
 
 def _radix(halves: Sequence[NDArray[Any]]) -> NDArray[np.int64] | None:
@@ -95,21 +148,26 @@ def _along(direction: NDArray[np.float64]) -> Callable[[NDArray[Any]], NDArray[A
 
 def _flat_view(halves: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> _View:
     flat = [project(half) for half in halves]
-    if all(each.dtype.kind in "iub" for each in flat):
-        low, high = min(int(each.min()) for each in flat), max(int(each.max()) for each in flat)
-        if high - low < _MOST_CODES:
-            n_codes = high - low + 1
-            # Codes that the first half never saw share the last cell.
-            return _View(lambda reports: _clipped(project(reports), low, n_codes), n_codes + 1)
+    if (codes := _codes(flat)) is not None:
+        # Codes that the first half never saw share the last cell.
+        return _View(lambda reports: _clipped(project(reports), *codes), codes[1] + 1)
     if all(each.dtype.kind in "iubf" for each in flat):
-        edges = np.unique(np.quantile(np.concatenate(flat), _QUANTILES))
-        return _View(lambda reports: np.searchsorted(edges, project(reports), side="right"), len(edges) + 1)
+        together = np.concatenate(flat).astype(np.float64)
+        finite = together[np.isfinite(together)]
+        edges = np.unique(np.quantile(finite, _QUANTILES)) if len(finite) else np.zeros(1)
+        return _View(lambda reports: _between(edges, project(reports).astype(np.float64)), len(edges) + 2)
     return _word_view(flat, project)
 
 
+def _between(edges: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Between which edges; what is no number has a cell of its own."""
+    return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
+
+
 def _clipped(codes: NDArray[Any], low: int, n_codes: int) -> NDArray[np.int64]:
-    cells = codes.astype(np.int64) - low
-    return np.where((cells < 0) | (cells >= n_codes), n_codes, cells)
+    known = (codes >= low) & (codes < low + n_codes)
+    # Taken as they are: 64-bit codes may not fit a signed number, their distance from the lowest does.
+    return np.where(known, (np.where(known, codes, low) - codes.dtype.type(low)).astype(np.int64), n_codes)
 
 
 def _word_view(flat: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> _View:

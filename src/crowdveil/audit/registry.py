@@ -85,6 +85,8 @@ def audit_callable(
     name: str, domain: Domain, *, claimed: float, participation: bool, delta: float = 0.0, samples: int | None = None
 ) -> Row:
     """Anybody's code against its claim."""
+    if not claimed >= 0:
+        raise InputError(f"the ε that is claimed must be 0 or more; got {claimed}")
     subject = callable_subject(name, domain, participation=participation)
     n = samples or affordable_samples(subject, SAMPLES)
     bound = _bound(subject, n, delta)
@@ -128,7 +130,7 @@ def _exact_row(subject: Mechanism, domain: Domain, claimed: float | None, entrop
     vector = vector_of(channel, entropy)
     checks: dict[str, Verdict] = {"python": python_conforms(vector)}
     if not channel.is_identity:
-        checks["floating-point"] = "holds" if named_share_of_table(channel.worst_rows()) == 0 else "exceeds"
+        checks["floating-point"] = "holds" if named_share_of_table(channel.every_weight()) == 0 else "exceeds"
     note = "not protected: the report is the answer" if channel.is_identity else ""
     row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=found.verdict, checks=checks, note=note)
     return row, vector
