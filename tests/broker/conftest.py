@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,11 @@ from crowdveil.client import Broker, Requester
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 # Programs that tests start; looking into them for doctests would start them.
 collect_ignore = ["serve.py", "schema_hooks.py"]
+_ROOM = 2**30
+
+
+def _new(homes: Path, name: str) -> Path:
+    return Path(tempfile.mkdtemp(dir=homes, prefix=f"{name}-"))
 
 
 class Server:
@@ -121,6 +128,23 @@ class Server:
 
 
 @pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where databases of the tests live: in memory if there is room. Killing a process loses no file there either."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
+    with tempfile.TemporaryDirectory(
+        dir=memory if roomy else tmp_path_factory.getbasetemp(), prefix="crowdveil-", ignore_cleanup_errors=True
+    ) as home:
+        yield Path(home)
+
+
+@pytest.fixture
+def tmp_path(homes: Path) -> Path:
+    """Devices write their ledgers through to the disk, too, hundreds of them in one test."""
+    return Path(tempfile.mkdtemp(dir=homes))
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     cluster = Postgres()
     yield cluster
@@ -128,16 +152,16 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("sqlite"))
+def sqlite_server(homes: Path) -> Iterator[Server]:
+    running = Server(_new(homes, "sqlite"))
     yield running
     running.end()
 
 
 @pytest.fixture(scope="session")
-def postgres_server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def postgres_server(postgres: Postgres, homes: Path) -> Iterator[Server]:
     # Two processes, so that no lock of one process can hide a race.
-    running = Server(tmp_path_factory.mktemp("postgresql"), postgres.new_database(), "--processes", "2")
+    running = Server(_new(homes, "postgresql"), postgres.new_database(), "--processes", "2")
     yield running
     running.end()
 
@@ -150,12 +174,12 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @pytest.fixture(scope="session")
-def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+def make_server(homes: Path) -> Iterator[Callable[..., Server]]:
     """Servers for tests that need one of their own."""
     made: list[Server] = []
 
     def make(database: str = "", *, home: Path | None = None, demo: bool = False, **environment: str) -> Server:
-        made.append(Server(home or tmp_path_factory.mktemp("own"), database, demo=demo, **environment))
+        made.append(Server(home or _new(homes, "own"), database, demo=demo, **environment))
         return made[-1]
 
     yield make
@@ -190,11 +214,11 @@ def make_draft() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def django_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def django_here(homes: Path) -> Path:
     """Django in this process, for tests that look at models rather than over HTTP."""
     from crowdveil.broker.start import Place, migrate
 
-    place = Place(tmp_path_factory.mktemp("here"))
+    place = Place(_new(homes, "here"))
     place.enter()
     from django.contrib.auth.hashers import ScryptPasswordHasher
 

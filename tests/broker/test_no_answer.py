@@ -16,7 +16,9 @@ STORED = {
     "identity.Token": "id account digest scope label expires",
     "identity.Source": "id account digest failed_sign_ins locked_until familiar expires",
     "identity.Consent": "id account study version day",
-    "studies.Study": "id owner state draft definition sha256 signature gold identifying created",
+    # How many workers were wanted and the number of a batch: counts of a whole study, nothing of one person.
+    "studies.Study": "id owner state draft definition sha256 signature gold identifying group_size batch_chosen_by "
+    "created",
     "studies.LogEntry": "index study sha256 day previous entry",
     "studies.Invitation": "id study account asked expires accepted",
     "ledger.Budget": "account epsilon_cap rho_cap epsilon_spent rho_spent epsilon_held rho_held unprotected",
