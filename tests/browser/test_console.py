@@ -328,5 +328,7 @@ def test_everything_works_without_scripts(console: Callable[..., Page], server: 
     page.get_by_role("button", name="Work out the plan").click()
     expect(page.locator("#plan tbody tr")).to_have_count(3)
     page.get_by_role("button", name="Save the draft").click()
+    page.get_by_role("button", name="Start a pilot").click()
+    expect(page.locator("#progress")).to_contain_text("0 / 10")
     page.get_by_role("button", name="Open the study").click()
     expect(page.locator("#progress")).to_contain_text("0 / 500")

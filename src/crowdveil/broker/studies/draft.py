@@ -67,6 +67,15 @@ class Draft(Part):
             raise ValueError(problem)
         return self
 
+    @property
+    def tells_by_asking(self) -> bool:
+        """Whether a report on a question says that a protected answer to another was among those it depends on.
+
+        No channel hides which questions are reported; only protected participation does.
+        """
+        depends = any(question.show_if for question in self.questions)
+        return depends and not self.protects_participation and any(level.name != "none" for level in self.levels)
+
     def question_ids(self) -> list[str]:
         return [question.id for question in self.questions]
 
@@ -103,10 +112,4 @@ def _skip_logic_problems(draft: Draft) -> list[str]:
             if unknown:
                 return [f"question {question.id} depends on the answer {unknown[0]!r}, which {rule.question} has not"]
         seen[question.id] = question.domain.domain()
-    depends = any(question.show_if for question in draft.questions)
-    if depends and not draft.protects_participation and any(level.name != "none" for level in draft.levels):
-        # Whether such a question is reported would be visible, and no channel hides that.
-        return [
-            "a question that depends on an earlier answer tells it by being reported; hide which questions are answered"
-        ]
     return []

@@ -24,6 +24,7 @@ from crowdveil.wire import canonical, sha256_of
 
 
 def create(owner: Account, draft: Draft) -> Study:
+    _must_not_tell(draft)
     with write():
         study = Study.objects.create(owner=owner, draft=draft.model_dump_json())
         record(owner.id, "study.create", study.id)
@@ -32,6 +33,7 @@ def create(owner: Account, draft: Draft) -> Study:
 
 def revise(study: Study, draft: Draft) -> Study:
     _must_be(study, "draft")
+    _must_not_tell(draft)
     with write():
         changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
         if not changed:
@@ -78,6 +80,7 @@ def start(study: Study) -> Study:
 
 
 def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
+    _must_not_tell(draft)
     kept, commitment = gold.committed(draft)
     try:
         definition = build_definition(study.id, study.owner.name or "", draft, commitment)
@@ -98,6 +101,15 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
         Purse.objects.create(study=study.id, accepting=True, budget=draft.budget_cents, quota=quota)
     study.refresh_from_db()
     return study
+
+
+def _must_not_tell(draft: Draft) -> None:
+    if draft.tells_by_asking:
+        raise Refusal(
+            "invalid",
+            "a question that depends on an earlier answer tells it by being reported; "
+            "hide which questions are answered",
+        )
 
 
 def _advance(study: Study, before: str, after: str) -> None:
