@@ -93,7 +93,7 @@ class Theorem4(Reproduction):
             Claim(
                 f"methods that know the channel (not in the paper), ε = {low:g} per value, n = {many}",
                 f"private Dawid–Skene {_error(rows, 'private Dawid–Skene', many, low):.3f}",
-                ", ".join(f"{method} {_error(rows, method, many, low):.3f}" for method in knowing),
+                ", ".join(f"{method} {_ranged(rows, method, many, low)}" for method in knowing),
                 "cannot tell",
             ),
         ]
@@ -118,6 +118,12 @@ class Theorem4(Reproduction):
 
 def _error(rows: Sequence[Row], method: str, n: int, epsilon: float = 2.0) -> float:
     return mean_of(rows, "error", method=method, n=float(n), epsilon=epsilon)
+
+
+def _ranged(rows: Sequence[Row], method: str, n: int, epsilon: float) -> str:
+    """The mean and how far trials differ: whether a method finds the experts of a crowd can be all or nothing."""
+    found = column(select(rows, method=method, n=float(n), epsilon=epsilon), "error")
+    return f"{_error(rows, method, n, epsilon):.3f} ({min(found):.3f} to {max(found):.3f} over trials)"
 
 
 def _floor(rows: Sequence[Row], claim: str, n: int, epsilon: float = 2.0) -> Claim:
