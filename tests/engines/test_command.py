@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from cli.run import crowdveil
-from engines.crowds import OLD_SPARK, QUICK_JAVA, assert_same, mixed, values_here, values_of
+from engines.crowds import OLD_SPARK, QUICK, assert_same, mixed, values_here, values_of
 
 from crowdveil import Choices
 from crowdveil.files import read_reports, write_reports
@@ -38,17 +38,14 @@ def test_it_runs_through_spark_connect(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
     write_reports(path, mixed(ABC))
     # A server of this process on a free port of the loopback address.
-    environment = os.environ | {
-        "SPARK_TESTING": "1",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "JDK_JAVA_OPTIONS": QUICK_JAVA,
-    }
-    settings = ["--method", "weighted-vote", "--param", "max_iter=2", "--param", "tol=0"]
+    (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
+    environment = os.environ | {"SPARK_TESTING": "1", "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(tmp_path)}
+    settings = ["--method", "one-coin", "--param", "max_iter=2", "--param", "tol=0"]
     flags = [str(path), "-o", str(tmp_path / "out.parquet"), *settings, "--engine", "spark", "--remote", "local[2]"]
     command = [sys.executable, "-m", "crowdveil", "infer", *flags]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    here = method("weighted-vote", max_iter=2, tol=0.0).fit(read_reports(path))
+    here = method("one-coin", max_iter=2, tol=0.0).fit(read_reports(path))
     assert_same(values_of(tmp_path / "out.parquet"), values_here(here))
 
 

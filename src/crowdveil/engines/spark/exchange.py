@@ -50,7 +50,7 @@ class DiskExchange:
 
     def back(self, statistics: Statistics) -> Batches:
         task = TaskContext.get()
-        yield row(CHUNKS, label=self._write(statistics), chunk=task.partitionId() if task else 0)
+        yield row(CHUNKS, label=self._write(statistics), chunk=task.partitionId() if task else 0, data=b"")
 
     def total(self, rows: DataFrame) -> Statistics:
         """Added in the order of the blocks, so that a job always gives the same digits."""
@@ -91,7 +91,7 @@ class SparkExchange:
 def collected(chunks: DataFrame) -> list[tuple[str, int, bytes]]:
     """Through Arrow where Spark may: rows one by one would take longer than the pass."""
     frame = chunks.toPandas()
-    return [(row.label, int(row.chunk), bytes(row.data or b"")) for row in frame.itertuples()]
+    return [(row.label, int(row.chunk), bytes(row.data)) for row in frame.itertuples()]
 
 
 def summed(rows: list[tuple[str, int, bytes]]) -> Statistics:
