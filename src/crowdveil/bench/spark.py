@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from crowdveil.bench._measure import crowd, in_process, row
 from crowdveil.bench._whole_job import write_answers
@@ -83,6 +84,7 @@ def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
         ours = found[name]
         yield row(f"spark, layout for {name}", n, ours["layout"] * 1e9 / n, None, "", unit="ns per answer on the clock")
         yield row(f"spark, states of {name}", n, ours["states"] / n, None, "", unit="bytes per answer on disk")
+        yield row(f"spark, read by a pass of {name}", n, ours["read"] / n, None, "", unit="bytes per answer")
         case = f"spark, {name}, one iteration (ratio: spark/local{f', limit {limit:g}' if limit else ''})"
         beside = row(case, n, ours["spark"], ours["local"], "local, one thread", unit="s on the clock")
         yield beside | {"ratio": ours["spark"] / ours["local"]}
@@ -180,6 +182,7 @@ def _on_spark(job: Any, name: str) -> dict[str, float]:
     return {
         "layout": layout,
         "states": _bytes(Path(job.folder) / "state-0"),
+        "read": _bytes(Path(job.folder) / "state-0", column="payload"),
         "spark": _iteration(model, blocks),
     }
 
@@ -203,8 +206,13 @@ def _method(name: str) -> Any:
     return method(name, max_iter=_ITERATIONS, tol=-1.0, precision="float32")
 
 
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.glob("*.parquet"))
+def _bytes(folder: Path, *, column: str | None = None) -> int:
+    """What the Parquet files in a folder take, or one column of them."""
+    if column is None:
+        return sum(file.stat().st_size for file in folder.glob("*.parquet"))
+    found = (pq.read_metadata(file).to_dict() for file in folder.glob("*.parquet"))
+    columns = (part for each in found for group in each["row_groups"] for part in group["columns"])
+    return sum(part["total_compressed_size"] for part in columns if part["path_in_schema"] == column)
 
 
 @dataclass(slots=True)
