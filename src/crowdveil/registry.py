@@ -30,4 +30,8 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     for field in known:
         if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
             raise InputError(f"{family} {name} needs {field.name}", fix=f"give --{field.name}")
-    return kind(**parameters)
+    try:
+        return kind(**parameters)
+    except TypeError:
+        given = ", ".join(f"{parameter} = {value!r}" for parameter, value in parameters.items())
+        raise InputError(f"the parameters of {family} {name} must be of the right kind; got {given}") from None

@@ -71,6 +71,11 @@ def test_own_code_is_found_in_the_working_directory(tmp_path: Path) -> None:
         (("laplace", "--samples", 7), "at least 100 samples"),
         (("--all", "--epsilon", -1), "epsilon must be a positive finite number"),
         (("randomized-response", "--epsilon", 0), "epsilon must be a positive finite number"),
+        (("randomized-response", "--epsilon", 1e308), "epsilon must be at most 700"),
+        (("randomized-response", "--epsilon", 1e-300), "cannot keep ε 1e-300"),
+        (("randomized-response", "--param", "epsilon=[1]"), "must be of the right kind; got epsilon = [1]"),
+        (("gaussian", "--param", "sigma=1e-300"), "too large or too small"),
+        (("math:cos", "--epsilon", 1, "--scale", "1:5", "--delta", "nan"), "δ of a claim must be from 0"),
     ],
 )
 def test_bad_questions_get_one_sentence(arguments: tuple[object, ...], said: str) -> None:

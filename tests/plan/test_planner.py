@@ -167,6 +167,8 @@ def test_people_read_the_same() -> None:
     ("flags", "sentence"),
     [
         (["--epsilon", "0", "--workers", "5"], "epsilon must be a positive finite number"),
+        (["--epsilon", "1e-300", "--workers", "5"], "no mechanism serves this domain"),
+        (["--epsilon", "1", "--workers", "9" * 21], "workers and questions must be at most"),
         (["--epsilon", "1", "--workers", "0"], "workers and questions must be at least 1"),
         (["--epsilon", "1", "--workers", "5", "--share", "0"], "share must be above 0"),
         (["--epsilon", "1", "--workers", "5", "--skill", "genius"], "skill must be one of expert"),

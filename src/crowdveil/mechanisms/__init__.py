@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from crowdveil.errors import InputError
 from crowdveil.mechanisms.base import ChannelMechanism, EpsilonMechanism, Mechanism
 from crowdveil.mechanisms.dense_factorization import DenseFactorization
 from crowdveil.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -20,6 +22,8 @@ from crowdveil.mechanisms.sparse_two_layer import SparseTwoLayer
 from crowdveil.mechanisms.subset_selection import SubsetSelection
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.registry import made
+
+LARGEST_EPSILON = 700.0
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
@@ -70,4 +74,10 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
     >>> mechanism("randomized-response", epsilon=1)
     RandomizedResponse(epsilon=1.0, protect_participation=False)
     """
+    epsilon = parameters.get("epsilon")
+    if isinstance(epsilon, int | float) and LARGEST_EPSILON < epsilon < math.inf:
+        raise InputError(
+            f"epsilon must be at most {LARGEST_EPSILON:g}, beyond which e^ε is no number; got {epsilon}",
+            fix="use mechanism none for no privacy",
+        )
     return made("mechanism", MECHANISMS, name, parameters)

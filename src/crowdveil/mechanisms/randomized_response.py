@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
+from crowdveil.errors import UnservableError
 from crowdveil.exact import exp_down
 from crowdveil.forms import Rotate
 from crowdveil.mechanisms.base import EpsilonMechanism
@@ -46,4 +47,8 @@ def rotation(n_symbols: int, epsilon: float) -> tuple[int, Rotate]:
             break
     if n_symbols == 1:
         return 32, Rotate(2**32, 0)
+    if n_symbols * lie > 2**bits:
+        raise UnservableError(
+            f"mechanism randomized-response cannot keep ε {epsilon:g} with {n_symbols} symbols", fix="choose a larger ε"
+        )
     return bits, Rotate(2**bits - (n_symbols - 1) * lie, lie)

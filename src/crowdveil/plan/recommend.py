@@ -54,6 +54,11 @@ def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None
             tried[name] = predictor(setting, channel).error
         except ChannelError:
             del channels[name]
+    if not tried:
+        raise InputError(
+            f"no mechanism serves this domain at ε {setting.epsilon:g}",
+            fix="choose an ε from 0.01 to 8, or fewer levels",
+        )
     best = min(tried, key=lambda name: tried[name])
     if SIMPLEST in tried and tried[best] > _MARGIN * tried[SIMPLEST]:
         best = SIMPLEST

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
 _MOST_POINTS = 301
 _BEYOND = 0.4
+_MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,10 @@ class Setting:
         if self.n_workers < 1 or self.n_questions < 1:
             raise InputError(
                 f"workers and questions must be at least 1; got {self.n_workers} workers, {self.n_questions} questions"
+            )
+        if max(self.n_workers, self.n_questions) > _MOST:
+            raise InputError(
+                f"workers and questions must be at most {_MOST}; got {self.n_workers} and {self.n_questions}"
             )
         if not 0 < self.share <= 1:
             raise InputError(
