@@ -30,6 +30,11 @@ UPDATE = """async () => {
   }
   return offered?.state ?? "redundant";
 }"""
+SEND_TWICE = """async (study) => {
+  const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+  const device = new Device(await openStore());
+  await Promise.all([device.release(study), device.sendAll(), device.release(study)]);
+}"""
 SEND_AGAIN = """async (study) => {
   const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
   await new Device(await openStore()).release(study);
@@ -226,7 +231,9 @@ def test_a_receipt_that_the_broker_did_not_sign_is_pointed_out(page: Page, broke
     journey.start(page, broker.address)
     journey.accept(page)
     journey.protect(page)
-    journey.send(page)
+    page.evaluate(SEND_TWICE, journey.STUDY)
+    assert len(submissions(broker)) == 1
+    page.reload()
     expect(page.get_by_role("alert")).to_contain_text("The signature of this receipt is not the broker's")
 
 

@@ -28,6 +28,7 @@ export class Device {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
+    this.sending = Promise.resolve(/** @type {Entry[]} */ ([]));
   }
 
   /** Everything the device knows. @returns {Promise<State>} */
@@ -172,8 +173,14 @@ export class Device {
     return this.sendAll();
   }
 
-  /** The broker's final "no" is kept; no answer is tried again later. */
+  /** One after the other, so that nothing is sent twice. */
   sendAll() {
+    const work = () => this.sendWaiting();
+    return this.sending = this.sending.then(work, work);
+  }
+
+  /** The broker's final "no" is kept; no answer is tried again later. */
+  sendWaiting() {
     return flush(this.store, async (entry) => {
       try {
         const receipt = await this.withToken((token) => api.submit(token, entry)), { signature, ...content } = receipt;
