@@ -50,8 +50,9 @@ def _sampler(channel: Channel, n: int) -> _Through:
 
 def _input_codes(channel: Channel, answers: NDArray[Any]) -> _Rows:
     """Row numbers: ∅ stands in the last row where participation is protected and is refused elsewhere."""
+    # Looked at as they came: cut to 32 bits first, a code far too large could pass for a small one.
+    lowest, highest = (int(answers.min()), int(answers.max())) if len(answers) else (0, -1)
     codes = answers.astype(np.int32, copy=False)
-    lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
     if highest >= channel.n_levels or lowest < EMPTY:
         raise DomainError(
             f"answer codes must be from {EMPTY} to {channel.n_levels - 1}; got codes from {lowest} to {highest}"

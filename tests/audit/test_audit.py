@@ -34,6 +34,7 @@ from crowdveil.audit import conformance as conformance_module
 from crowdveil.audit.bound import Choice, clopper_pearson_high, clopper_pearson_low, measure
 from crowdveil.audit.floating_point import laplace_by_inversion, reachable
 from crowdveil.entropy import Keystream
+from crowdveil.errors import DomainError
 from crowdveil.forms import Rotate, Subset, Table
 from crowdveil.mechanisms import MECHANISMS, mechanism
 from crowdveil.sampler import draw
@@ -351,3 +352,10 @@ def test_javascript_that_differs_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(conformance_module.shutil, "which", lambda _: "node")
     monkeypatch.setattr(conformance_module.subprocess, "run", lambda *_, **__: told)
     assert javascript_conforms([vector]) == ["exceeds"]
+
+
+@pytest.mark.parametrize("codes", [[2**32], [0, 2**40 + 1], [-(2**33)], [2]])
+def test_no_code_is_cut_to_one_that_fits(codes: list[int]) -> None:
+    channel = mechanism("randomized-response", epsilon=1).channel(Choices(("no", "yes")))  # type: ignore[attr-defined]
+    with pytest.raises(DomainError, match="answer codes must be from -1 to 1"):
+        draw(channel, np.array(codes), Keystream(1))
