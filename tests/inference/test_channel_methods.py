@@ -14,6 +14,7 @@ from crowdveil.inference import (
     ChannelBP,
     ChannelEM,
     Frequency,
+    Majority,
     Method,
     PopulationMean,
     channel_kernels,
@@ -223,3 +224,16 @@ def test_auto_says_what_it_chose_and_why() -> None:
     assert Auto().fit(noisy).method == "weighted-mean"
     assert private.warnings[0].startswith("auto chose channel-bp: ")
     assert private.provenance["chosen_by"] == "auto"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crowd_that_leans_to_an_option_is_not_taken_for_lopsided_classes(seed: int) -> None:
+    rng, shape = np.random.default_rng(seed), (40, 120)
+    truth = rng.integers(2, size=shape[1])
+    grid = np.where(rng.random(shape) < 0.4, truth, rng.random(shape) < 0.8)
+    worker, question = (place.astype(np.int32) for place in np.nonzero(rng.random(shape) < 0.3))
+    domain = Choices(("no", "yes"))
+    answers = Answers(worker, question, grid[worker, question], np.arange(shape[0]), np.arange(shape[1]), domain)
+    reports = mechanism("randomized-response", epsilon=3).randomize(answers, entropy_from(seed))
+    vote, ours = ((method.fit(reports).value == truth).mean() for method in (Majority(), ChannelBP()))
+    assert ours > vote + 0.05

@@ -25,7 +25,7 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_
 from crowdveil.inference.message_model import MessageModel, normalised, reading
 from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
-from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, table_channels
+from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.inference.worker_types import WorkerTypes, worker_types
 from crowdveil.reports import Reports
 
@@ -45,6 +45,8 @@ class ChannelBPModel(MessageModel):
     class_prior: float | None
     """Pseudo-questions per class, or None where all classes are held equally likely."""
     damping: float
+    lean: float
+    """How much of a leaning of the whole crowd is believed."""
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
 
@@ -88,7 +90,7 @@ class ChannelBPModel(MessageModel):
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
-        types = self.type_weight * self.types.share + self.types.alike(belief.sum(axis=0))
+        types = self.type_weight * self.types.share + self.types.held(belief.sum(axis=0), self.lean)
         classes = np.ones(self.emission.n_options)
         if self.class_prior is not None:
             classes = self.class_prior + statistics["classes"]
@@ -200,7 +202,8 @@ class ChannelBP(IterativeMethod):
 
     def model(self, context: Context) -> ChannelBPModel:
         emission = reading(context)
-        pull = class_pull(table_channels(context.channels), self.class_smoothing)
+        channels = table_channels(context.channels)
+        pull = class_pull(channels, self.class_smoothing)
         return ChannelBPModel(
             context=context,
             emission=emission,
@@ -209,6 +212,8 @@ class ChannelBP(IterativeMethod):
             type_weight=self.type_weight,
             class_prior=pull if self.classes == "learned" else None,
             damping=self.damping,
+            # As much as one report is worth of an unprotected answer: noise hides what tells leanings from classes.
+            lean=1 / noise_of(channels),
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:

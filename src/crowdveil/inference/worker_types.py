@@ -52,14 +52,15 @@ class WorkerTypes:
         skill: Floats = self.ability + (1 - self.ability) / self.leaning.shape[1]
         return skill
 
-    def alike(self, weights: Floats) -> Floats:
-        """The weights with each kin's total spread evenly over it: a crowd as a whole leans to no option.
+    def held(self, weights: Floats, lean: float) -> Floats:
+        """The weights with all but `lean` of each kin's total spread evenly over it.
 
-        From reports alone, a crowd that leans to one option and questions whose truth is mostly that option look the
-        same; single workers may lean, all together it counts as the shares of the classes.
+        From reports alone, a crowd that leans to one option and questions whose truth is mostly that option look much
+        alike; what is not believed of a crowd's leaning counts as the shares of the classes.
         """
-        spread: Floats = (np.bincount(self.kin, weights) / np.bincount(self.kin))[self.kin]
-        return spread
+        even = (np.bincount(self.kin, weights) / np.bincount(self.kin))[self.kin]
+        held: Floats = lean * weights + (1 - lean) * even
+        return held
 
 
 def worker_types(n_options: int) -> WorkerTypes:
