@@ -140,6 +140,7 @@ TEMPLATES = (
     _("reports of this channel cannot be turned into unbiased numbers"),
     _("use channel-em, which reads the channel itself"),
     _("workers and questions must be at least 1"),
+    _("workers and questions must be at most %(n)s"),
     _("got %(workers)s workers, %(questions)s questions"),
     _("share must be above 0 and at most 1"),
     _("1 is: everybody answers all"),
