@@ -2,8 +2,8 @@
 
 Only the DataFrame API is used, so Spark Connect and managed Spark work too. Questions are packed into blocks that
 never split one; workers get dense codes by distinct → sort → offset; parameters travel with the tasks, or as files on a
-disk that all share; large statistics are added chunk by chunk in tasks; results go straight to Parquet. The driver holds
-parameters, never reports.
+disk that all share; large statistics are added chunk by chunk in tasks; results go straight to Parquet. The driver
+holds parameters, never reports.
 """
 
 from crowdveil.engines.spark.connection import one_task_per_file, open_spark
