@@ -139,12 +139,10 @@ def test_who_is_asked_next_depends_on_what_really_came_in(django_here: Path, mak
         assert len(panel.invited()) <= 4
         return panel.invited() - first
 
-    without, alike, apart = asked_next(()), asked_next((2, 2)), asked_next((0, 4))
-    assert without
-    assert alike
-    assert apart
-    assert without not in (alike, apart)
-    assert alike != apart
+    without, after = asked_next(()), asked_next((0, 4))
+    # Not only fewer are missing: somebody is asked now who would not have been, and the other way round.
+    assert after - without
+    assert without - after
 
 
 def test_counted_answers_alone_let_a_greedy_choice_go_on(django_here: Path, make_draft: Any) -> None:
