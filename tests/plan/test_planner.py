@@ -156,7 +156,8 @@ def test_least_finds_the_smallest_that_suffices() -> None:
 
 
 def test_people_read_the_same() -> None:
-    done = crowdveil("plan", "--options", "no,yes", "--epsilon", 1, "--workers", 50, "--skill", "good")
+    given = ("--options", "no,yes", "--epsilon", 1, "--workers", 50, "--skill", "good", "--effort", 0.2)
+    done = crowdveil("plan", *given)
     assert done.returncode == 0
     assert done.stdout.startswith("feasible\n")
     assert "whole study, per worker" in done.stdout

@@ -73,10 +73,10 @@ def test_the_interval_holds_single_studies(domain: Choices | Scale, n_questions:
 
 def test_a_calculation_that_saw_no_mistake_outweighs_no_rehearsal_that_did() -> None:
     setting = study(n_workers=60, n_questions=20)
+    alone = rehearse(setting, [part(setting)], "channel-bp", effort=0.03)
+    assert alone is not None
     for seen in (0.0, 1e-5):
-        both = expected(setting, [part(setting)], Prediction(seen, 0.0, 0.0), population=False, effort=0.1)
-        alone = rehearse(setting, [part(setting)], "channel-bp", effort=0.1)
-        assert alone is not None
+        both = expected(setting, [part(setting)], Prediction(seen, 0.0, 0.0), population=False, effort=0.03)
         assert both.error == pytest.approx(alone.error, rel=0.1)
         assert both.at_most >= alone.at_most
 
@@ -103,9 +103,9 @@ def test_a_study_too_large_to_draw_is_only_calculated() -> None:
 
 def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
     setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
-    found = plan(setting, mechanism="randomized-response")
+    found = plan(setting, mechanism="randomized-response", effort=0.25)
     assert 0 <= found.expected_error < 1e-6
-    assert found.expected_error < found.at_most < 0.005 * found.prior_error
+    assert found.expected_error < found.at_most < 0.02 * found.prior_error
     assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))
 
 
