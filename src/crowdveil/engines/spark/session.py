@@ -38,6 +38,8 @@ AS_PACKED = -1
 """The generation of blocks that no model has laid out."""
 DIRECT_BYTES = 256 << 20
 """Statistics of all tasks together up to this size are added on the driver: a shuffle would take longer."""
+BY_FILES = 8
+"""So many times that much from files, because it holds one of them at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +81,19 @@ class SparkBlocks:
     """The rows are needed again when all is done: they stand beside the states."""
     passes: int = 0
     generation: int = AS_PACKED
-    _small: bool = field(init=False)
-    """The statistics of all tasks together are small enough for the driver to add them."""
+    _bytes: int = field(init=False)
+    """What the statistics of all tasks together take."""
     _written: float = field(default=float("-inf"), init=False)
 
     def __post_init__(self) -> None:
         """Statistics are at most about this large; once a pass has shown how large they are, that counts."""
         context = self.job.context
         most = context.n_workers * max(context.domain.size + 1, 16) ** 2 * 8
-        self._small = self.job.sizes.n_tasks * most <= DIRECT_BYTES
+        self._bytes = self.job.sizes.n_tasks * most
+
+    @property
+    def _small(self) -> bool:
+        return self._bytes <= DIRECT_BYTES
 
     def begin(self, gold: Mapping[Hashable, int]) -> None:
         """Let the model lay out every block."""
@@ -190,12 +196,12 @@ class SparkBlocks:
 
     def _exchange(self) -> Exchange:
         """By files if tasks and driver share a disk: the blocks that tasks wrote can be seen from here."""
-        if self._files() and self._small:
+        if self._files() and self._bytes <= BY_FILES * DIRECT_BYTES:
             return DiskExchange(str(Path(self.job.folder, "exchange").absolute()))
         return SparkExchange(self._small)
 
     def _weighed(self, total: Statistics) -> Statistics:
-        self._small = self.job.sizes.n_tasks * sum(value.nbytes for value in total.values()) <= DIRECT_BYTES
+        self._bytes = self.job.sizes.n_tasks * sum(value.nbytes for value in total.values())
         return total
 
     def _checkpoint(self, parameters: Parameters) -> None:
