@@ -24,6 +24,7 @@ from crowdveil.engines.spark import (
     read_spark_start,
     session,
 )
+from crowdveil.engines.spark import job as job_module
 from crowdveil.engines.spark.job import Job, check_complete
 from crowdveil.engines.spark.notes import notes_in
 from crowdveil.engines.spark.table import median_per_worker
@@ -172,7 +173,9 @@ def test_a_warm_start_matches_workers_by_their_ids(
         fit_packed(method("one-coin"), clear.there, tmp_path / "d", start=start)
 
 
-def test_a_finished_job_is_found_again_but_not_by_another_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_finished_job_is_found_again_but_not_by_another_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "reports.parquet"
     write_reports(path, mixed(ABC))
     reports, work = read_spark(spark, path), f"file://{tmp_path}/work"
@@ -190,6 +193,10 @@ def test_a_finished_job_is_found_again_but_not_by_another_one(spark: SparkSessio
             fit_packed(other, found, tmp_path / "c")
     with pytest.raises(InputError, match="another source"):
         pack_on_spark(replace(reports, source="elsewhere"), work, resume=True)
+    with monkeypatch.context() as later:
+        later.setattr(job_module, "FORM", -1)
+        with pytest.raises(InputError, match=r"another version of crowdveil .*form -1"):
+            pack_on_spark(reports, work, resume=True)
     with pytest.raises(InputError, match="name it with --work"):
         fit_on_spark(chosen, reports, tmp_path / "c", resume=True)
     # A driver that died after it had packed anew: the checkpoint of the packing before is none of its business.

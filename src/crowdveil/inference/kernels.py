@@ -17,13 +17,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from crowdveil.inference.lanes import add_row, fetch_row
-from crowdveil.inference.layout import AHEAD
+from crowdveil.inference.layout import AHEAD as _AHEAD
 from crowdveil.inference.share_kernels import column_sums as column_sums
 from crowdveil.inference.share_kernels import log_shares as log_shares
 from crowdveil.inference.share_kernels import softmax as softmax
 from crowdveil.inference.share_kernels import unrolled
 
 Array = NDArray[Any]
+AHEAD = np.uint64(_AHEAD)
 _MIXED, _APART = 4096, 64
 _MANY = 8
 """With more tiles to pass by than this, the next rows have left the cache since they were read: they are asked for."""
@@ -125,6 +126,12 @@ def _lay_out(
                 place[slot] = question[index] & ((1 << question_bits) - 1)
 
 
+@njit(nogil=True, cache=True)
+def _rows(starts: Array, tile: int) -> tuple[Any, Any]:
+    """Where a tile begins and ends; unsigned, or each row would first be asked whether it counts from the end."""
+    return np.uint64(starts[tile]), np.uint64(starts[tile + 1])
+
+
 @cache
 def _logs(n_options: int) -> Callable[..., None]:
     @njit(nogil=True, cache=True, boundscheck=False)
@@ -146,7 +153,7 @@ def _logs(n_options: int) -> Callable[..., None]:
             cells = strip << cell_bits
             for part in range(first, last):
                 questions = part << question_bits
-                low, high = starts[part * across + strip], starts[part * across + strip + 1]
+                low, high = _rows(starts, part * across + strip)
                 for index in range(low, high):
                     if n_options > 0:
                         if far:
@@ -182,7 +189,7 @@ def _counts(n_options: int) -> Callable[..., None]:
                 questions = part << question_bits
                 for strip in range(first, last):
                     cells = strip << cell_bits
-                    low, high = starts[part * across + strip], starts[part * across + strip + 1]
+                    low, high = _rows(starts, part * across + strip)
                     for index in range(low, high):
                         if n_options > 0:
                             if far:
@@ -212,7 +219,8 @@ def _apart() -> Callable[..., None]:
     ) -> None:
         for tile in range(len(starts) - 1):
             questions, cells = (tile // across) << question_bits, (tile % across) << cell_bits
-            for index in range(starts[tile], starts[tile + 1]):
+            low, high = _rows(starts, tile)
+            for index in range(low, high):
                 code, cell = questions + place[index], cells + row[index]
                 for option in range(total.shape[1]):
                     p = posterior[code, option]

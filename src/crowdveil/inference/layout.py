@@ -16,7 +16,7 @@ from crowdveil.inference.model import Block
 
 TILE_BYTES = 1 << 18
 """So much of each table a tile touches: it passes through the second-level cache."""
-STRIP = 2
+STRIP = 4
 """Tiles in a strip: what they sum stays in that cache."""
 LEAST_ROWS = 512
 """A tile with fewer rows than this costs more to enter than it saves."""

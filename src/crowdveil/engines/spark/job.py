@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from crowdveil import __version__
 from crowdveil.engines.notes import Notes
+from crowdveil.engines.packing import FORM
 from crowdveil.engines.spark.notes import notes_in
 from crowdveil.engines.spark.rows import PACKED, Batches, packed_rows
 from crowdveil.engines.spark.table import SparkReports, checked, coded, numbered_workers, refused, workers_in
@@ -89,14 +91,20 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
 def _identity(reports: SparkReports) -> dict[str, str]:
     """What makes two tables the same; long parts by their hash."""
     channels = [channel.sha256 for channel in reports.channels]
-    return {"source": reports.source, "channels": hashed(channels), "domain": hashed(domain_json(reports.domain))}
+    return {
+        # First, because nothing else in the folder can be read if it differs.
+        "version of crowdveil": f"{__version__}, form {FORM}",
+        "source": reports.source,
+        "channels": hashed(channels),
+        "domain": hashed(domain_json(reports.domain)),
+    }
 
 
 def check_same(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
     """Refuse to go on with another job than the one that was begun."""
     for name, value in ours.items():
         if value != theirs.get(name):
-            short = name in ("source", "method")
+            short = name in ("version of crowdveil", "source", "method")
             said = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
             raise InputError(f"the job in this folder has {said}", fix="repeat its command, or leave --resume out")
 

@@ -40,6 +40,8 @@ DIRECT_BYTES = 256 << 20
 """Statistics of all tasks together up to this size are added on the driver: a shuffle would take longer."""
 BY_FILES = 8
 """So many times that much from files, because it holds one of them at a time."""
+COUNTED_PER_TASK = 12_500_000
+"""Counting is so fast that a task should count several files: starting it takes as long as this many reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ class SparkBlocks:
     ) -> Statistics:
         """What `count` finds in each block under these parameters, summed over all blocks."""
         exchange = self._exchange()
-        given, (tasks, blocks) = exchange.send(parameters), self._blocks(*columns)
+        given, (tasks, blocks) = exchange.send(parameters), self._blocks(*columns, per_task=COUNTED_PER_TASK)
 
         def work(batches: Batches) -> Batches:
             total, known = Statistics(), given()
@@ -214,12 +216,18 @@ class SparkBlocks:
         notes.write(CHECKPOINT, reached.to_bytes())
         self._written = now
 
-    def _blocks(self, *columns: str) -> tuple[DataFrame, Callable[[Batches], Iterator[Packed]]]:
-        """The tasks of a pass and how each reads its blocks: from a disk by itself, else as Spark hands them over."""
+    def _blocks(self, *columns: str, per_task: int = 0) -> tuple[DataFrame, Callable[[Batches], Iterator[Packed]]]:
+        """The tasks of a pass and how each reads its blocks: from a disk by itself, else as Spark hands them over.
+
+        A task gets one file, or of those on a disk as many as `per_task` reports are in.
+        """
         files = self._files()
         if not files:
             return self._read().filter("payload is not null").select(*columns), blocks_in
-        return self.job.reports.spark.range(0, len(files), 1, len(files)), blocks_at(files, columns)
+        n_tasks = len(files)
+        if per_task:
+            n_tasks = min(n_tasks, max(2, -(-self.job.context.n_reports // per_task)))
+        return self.job.reports.spark.range(0, len(files), 1, n_tasks), blocks_at(files, columns)
 
     def _files(self) -> list[str]:
         return files_in(self._place(self.generation))
