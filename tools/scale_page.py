@@ -78,7 +78,7 @@ def sums(cost: dict[str, float]) -> dict[str, float]:
         "packing_hours": once / 3600,
         "iteration_s": iteration,
         "fit_hours": ITERATIONS * iteration / 3600,
-        "fit_minutes": ITERATIONS * iteration / CORES / 60,
+        "fit_seconds": ITERATIONS * iteration / CORES,
         "refit_hours": FEW_ITERATIONS * iteration / 3600,
         "results_gb": REPORTS / PER_QUESTION * cost["result_bytes"] / 1e9,
         "local_fit_s": ITERATIONS * local,
