@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import InputError
 
+# Not 53: the half added to the largest of 53 bits would be rounded up, and the uniform number would be 1.
+UNIFORM_BITS = 52
+
 
 class Entropy(Protocol):
     """A stream of random bytes."""
@@ -74,9 +77,12 @@ def words(entropy: Entropy, n: int, *, bits: int) -> NDArray[Any]:
 
 def uniforms(entropy: Entropy, n: int) -> NDArray[np.float64]:
     """`n` floats strictly inside (0, 1): for research mechanisms and simulated crowds, never for shipped channels."""
-    # 52 bits, not 53: the half added to the largest of 53 bits would be rounded up, and the number would be 1.
-    mantissas: NDArray[np.float64] = np.right_shift(words(entropy, n, bits=64), np.uint64(12)).astype(np.float64)
-    return (mantissas + 0.5) * 2.0**-52
+    return uniform_of(np.right_shift(words(entropy, n, bits=64), np.uint64(64 - UNIFORM_BITS)))
+
+
+def uniform_of(mantissas: NDArray[Any]) -> NDArray[np.float64]:
+    """The float that stands for each integer in [0, 2^UNIFORM_BITS), rising with it."""
+    return (mantissas.astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
 
 
 def below(entropy: Entropy, n: int, limit: int) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crowdveil import Channel, Choices, InputError, Scale
+from crowdveil import Answers, Channel, Choices, InputError, Scale
 from crowdveil.audit import (
     audit_callable,
     audit_mechanism,
@@ -36,7 +36,7 @@ from crowdveil.audit.floating_point import laplace_by_inversion, reachable
 from crowdveil.entropy import Keystream
 from crowdveil.errors import DomainError
 from crowdveil.forms import Rotate, Subset, Table
-from crowdveil.mechanisms import MECHANISMS, mechanism
+from crowdveil.mechanisms import MECHANISMS, Laplace, mechanism
 from crowdveil.sampler import draw
 
 FIVE = Scale(1, 5)
@@ -292,7 +292,7 @@ def test_the_model_of_numpys_laplace_is_bit_exact() -> None:
     """Only then does unreachable mean unreachable."""
     raw, drawn = np.random.PCG64(3), np.random.Generator(np.random.PCG64(3)).laplace(0.0, 2.5, 2000)
     mantissas = (raw.random_raw(2000) >> np.uint64(11)).astype(np.int64)
-    assert np.array_equal(numpy_laplace(2.5)(mantissas), drawn)
+    assert np.array_equal(numpy_laplace(2.5).of(mantissas), drawn)
 
 
 @pytest.mark.parametrize(("answer", "other", "scale"), [(0.0, 1.0, 1.0), (1.0, 5.0, 4.0), (9.0, 0.0, 9.0)])
@@ -311,10 +311,13 @@ def test_our_research_laplace_leaks_in_floating_point_and_our_tables_do_not() ->
         assert named_share_of_table(mechanism(name, epsilon=1).channel(FIVE).weights) == 0  # type: ignore[attr-defined]
 
 
-def test_the_research_laplace_can_reach_its_own_reports() -> None:
-    noise = laplace_by_inversion(4.0)
-    mantissas = np.random.default_rng(2).integers(0, 2**53, 2000)
-    assert reachable(1.0 + noise(mantissas), 1.0, noise).all()
+@pytest.mark.parametrize("level", range(5))
+def test_the_research_laplace_can_reach_its_own_reports(level: int) -> None:
+    subject, n = Laplace(epsilon=1), 500
+    codes, questions = np.full(n, level, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    answers = Answers(np.arange(n), questions, codes, np.arange(n), np.arange(1), FIVE)
+    reports = subject.randomize(answers, Keystream(2)).number
+    assert reachable(reports, FIVE.numbers[level], laplace_by_inversion(subject.noise_scale(FIVE))).all()
 
 
 @pytest.mark.parametrize("name", ["randomized-response", "subset-selection", "discrete-laplace", "optimal-scale"])

@@ -12,7 +12,7 @@ from laws.registry import RESEARCH, SHIPPED, SMALL, crowds
 
 from crowdveil import Answers, Choices, Reports, Scale, entropy_from
 from crowdveil.errors import InputError, UnservableError
-from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Mechanism, mechanism
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 every_shipped_mechanism = pytest.mark.parametrize("name", SHIPPED)
@@ -30,6 +30,18 @@ def built(name: str, protect: bool) -> Mechanism | None:
 
 def numbers(reports: Reports) -> np.ndarray:
     return reports.report if reports.number is None else reports.number
+
+
+@every_mechanism
+def test_what_is_missing_is_named(name: str) -> None:
+    if name != "none":
+        with pytest.raises(InputError, match=rf"{name} needs .*epsilon"):
+            mechanism(name)
+
+
+@every_mechanism
+def test_what_ships_is_a_channel(name: str) -> None:
+    assert issubclass(MECHANISMS[name], ChannelMechanism) is not MECHANISMS[name].research_only
 
 
 @every_mechanism

@@ -1,33 +1,42 @@
 """Mironov's test: which reports with floating-point noise could never have come from another answer (2012)?
 
-Noise is a rising function of a 53-bit integer, so only 2^53 numbers can be reached from each answer. A report that
-another answer cannot reach proves that the other answer was not given, whatever ε was claimed.
+Noise is a rising function of an integer of some fifty bits, so only so many numbers can be reached from each answer. A
+report that another answer cannot reach proves that the other answer was not given, whatever ε was claimed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Noise: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-"""Noise for each integer m in [0, 2^53), which stands for the uniform number m·2⁻⁵³."""
+from crowdveil.entropy import UNIFORM_BITS, uniform_of
+from crowdveil.mechanisms.reporting import laplace_of
 
-_BITS = 53
+_NUMPY_BITS = 53
 # The noise rises only up to rounding, so a few neighbours are looked at as well.
 _WINDOW = 8
 
 _log = np.frompyfunc(math.log, 1, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """`of` gives the noise for each integer in [0, 2^bits), and rises with it."""
+
+    bits: int
+    of: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+
+
 def numpy_laplace(scale: float) -> Noise:
     """What NumPy's generator computes: U < ½ gives scale·ln(2U), else −scale·ln(2 − 2U)."""
 
     def noise(mantissas: NDArray[np.int64]) -> NDArray[np.float64]:
-        uniform = mantissas * 2.0**-_BITS
+        uniform = mantissas * 2.0**-_NUMPY_BITS
         lower = uniform < 0.5
         folded = np.where(lower, uniform + uniform, 2.0 - uniform - uniform)
         with np.errstate(divide="ignore"):
@@ -35,32 +44,26 @@ def numpy_laplace(scale: float) -> Noise:
             logarithm = np.array(_log(np.maximum(folded, 2.0**-1074)), dtype=np.float64)
         return np.where(lower, scale * logarithm, -(scale * logarithm))
 
-    return noise
+    return Noise(_NUMPY_BITS, noise)
 
 
 def laplace_by_inversion(scale: float) -> Noise:
-    """What the research mechanism `laplace` computes: −scale·sign(c)·ln(1 − 2|c|) with c = (m + ½)·2⁻⁵³ − ½."""
-
-    def noise(mantissas: NDArray[np.int64]) -> NDArray[np.float64]:
-        centred = (mantissas.astype(np.float64) + 0.5) * 2.0**-_BITS - 0.5
-        drawn: NDArray[np.float64] = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
-        return drawn
-
-    return noise
+    """What the research mechanism `laplace` computes."""
+    return Noise(UNIFORM_BITS, lambda mantissas: laplace_of(uniform_of(mantissas), scale))
 
 
 def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.bool_]:
     """Which reports equal answer + noise(m) for some m."""
     wanted = np.asarray(reports, dtype=np.float64)
-    low, high = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), 2**_BITS - 1, dtype=np.int64)
-    for _ in range(_BITS):
+    low, high = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), 2**noise.bits - 1, dtype=np.int64)
+    for _ in range(noise.bits):
         middle = (low + high) // 2
-        reached = answer + noise(middle) >= wanted
+        reached = answer + noise.of(middle) >= wanted
         high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
     found = np.zeros(len(wanted), dtype=bool)
     for step in range(-_WINDOW, _WINDOW + 1):
-        near = np.clip(high + step, 0, 2**_BITS - 1)
-        found |= answer + noise(near) == wanted
+        near = np.clip(high + step, 0, 2**noise.bits - 1)
+        found |= answer + noise.of(near) == wanted
     return found
 
 

@@ -22,12 +22,11 @@ from crowdveil.audit.floating_point import (
 )
 from crowdveil.audit.row import Row, Verdict, refuted
 from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
-from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
-from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Laplace, Mechanism, TwoLayer, mechanism
 
 SAMPLES = 200_000
 # Mechanisms that solve a system for each worker are sampled less; see `--samples`.
@@ -46,9 +45,9 @@ def audit_mechanism(
     samples: int | None = None,
 ) -> Row:
     """One row. `claimed` is the ε to check; without one, the ε that the mechanism itself states."""
-    if not subject.research_only:
+    if isinstance(subject, ChannelMechanism):
         return _with_javascript([_exact_row(subject, domain, claimed, entropy)])[0]
-    if hasattr(subject, "vector_guarantee"):
+    if isinstance(subject, TwoLayer):
         return _joint_row(subject, domain, claimed)
     return _sampled_row(subject, domain, claimed, participation, entropy, samples)
 
@@ -67,7 +66,7 @@ def audit_registry(
     for name in names:
         try:
             subject = described(name, {"epsilon": epsilon}, participation=participation)
-            if not subject.research_only:
+            if isinstance(subject, ChannelMechanism):
                 tables.append(_exact_row(subject, domain, epsilon if name != "none" else None, entropy))
                 continue
             rows.append(
@@ -122,8 +121,10 @@ def _unit(participation: bool) -> Unit:
     return "cell" if participation else "value"
 
 
-def _exact_row(subject: Mechanism, domain: Domain, claimed: float | None, entropy: Entropy) -> tuple[Row, Vector]:
-    channel: Channel = subject.channel(domain)  # type: ignore[attr-defined]
+def _exact_row(
+    subject: ChannelMechanism, domain: Domain, claimed: float | None, entropy: Entropy
+) -> tuple[Row, Vector]:
+    channel = subject.channel(domain)
     guarantee = channel.guarantee
     claim = guarantee.epsilon if claimed is None else claimed
     found = exact_audit(channel, claim)
@@ -146,10 +147,10 @@ def _with_javascript(tables: Iterable[tuple[Row, Vector]]) -> list[Row]:
     return [replace(row, verdict="exceeds") if "exceeds" in row.checks.values() else row for row in rows]
 
 
-def _joint_row(subject: Mechanism, domain: Domain, claimed: float | None) -> Row:
+def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None) -> Row:
     """Answers share one secret: the exact law of twenty of them."""
-    exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon  # type: ignore[call-arg]
-    claim = subject.claimed(domain) if claimed is None else claimed  # type: ignore[attr-defined]
+    exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon
+    claim = subject.claimed(domain) if claimed is None else claimed
     return Row(
         subject.name,
         "value",
@@ -190,9 +191,9 @@ def _sampled_row(
 
 def _floating_point(subject: Mechanism, domain: Domain, source: Subject) -> tuple[dict[str, Verdict], str]:
     """Additive Laplace noise is the case for which reachability is decided exactly."""
-    if subject.name != "laplace":
+    if not isinstance(subject, Laplace):
         return {}, ""
-    noise = laplace_by_inversion(subject.noise_scale(domain))  # type: ignore[attr-defined]
+    noise = laplace_by_inversion(subject.noise_scale(domain))
     return _named(source.source(0, _NAMED_SAMPLES), domain, noise)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from crowdveil.accounting import GaussianLaw, JointLaw, Law, PureLaw, Spend, TwoLayerLaw
 from crowdveil.domain import Domain
 from crowdveil.errors import InputError
-from crowdveil.mechanisms import Mechanism
+from crowdveil.mechanisms import ChannelMechanism, Mechanism
 
 
 def spend_of(mechanism: Mechanism, domain: Domain, *, name: str, count: int = 1) -> Spend:
     """`count` reports by this mechanism. A research mechanism without a rule of its own is refused, not guessed."""
-    if not mechanism.research_only:
-        return Spend.through(mechanism.channel(domain), name=name, count=count)  # type: ignore[attr-defined]
+    if isinstance(mechanism, ChannelMechanism):
+        return Spend.through(mechanism.channel(domain), name=name, count=count)
     if mechanism.name not in _RESEARCH:
         raise InputError(f"mechanism {mechanism.name} has no composition rule", fix="account for it by hand")
     return Spend(_RESEARCH[mechanism.name](mechanism, domain), name, count)

@@ -38,20 +38,14 @@ class ChannelMechanism(Mechanism):
     """A mechanism that randomises each answer by itself, through a channel.
 
     With `protect_participation` ∅ is an input like any other and *every* worker × question pair of the answers'
-    dictionaries reports: a missing report would tell what the symbol hides.
+    dictionaries reports: a missing report would tell what the symbol hides. `epsilon` is the one that was asked for,
+    unless the mechanism was described by another parameter.
     """
 
     __slots__ = ()
-
-    @property
-    @abstractmethod
-    def epsilon(self) -> float | None:
-        """The ε that was asked for, unless the mechanism was described by another parameter."""
-
-    @property
-    @abstractmethod
-    def protect_participation(self) -> bool:
-        """Whether ∅ is randomised too."""
+    # Declared, not defined: of an inherited property a dataclass would make the default of the field.
+    epsilon: float | None
+    protect_participation: bool
 
     @abstractmethod
     def channel(self, domain: Domain) -> Channel:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from crowdveil.answers import Answers
 from crowdveil.channel import Channel, identity
 from crowdveil.domain import Domain
-from crowdveil.entropy import Entropy
 from crowdveil.errors import UnservableError
-from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms.base import Mechanism, randomize_through
-from crowdveil.reports import Reports
+from crowdveil.mechanisms.base import ChannelMechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoPrivacy(Mechanism):
+class NoPrivacy(ChannelMechanism):
     """The identity channel, ε = ∞."""
 
     name: ClassVar[str] = "none"
@@ -32,9 +28,3 @@ class NoPrivacy(Mechanism):
 
     def channel(self, domain: Domain) -> Channel:
         return identity(domain)
-
-    def guarantee(self, domain: Domain) -> Guarantee:
-        return identity(domain).guarantee
-
-    def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
-        return randomize_through(identity(answers.domain), answers, entropy)

@@ -93,7 +93,12 @@ def number_range(domain: Domain) -> float:
 
 def laplace_noise(entropy: Entropy, n: int, scale: float) -> NDArray[np.float64]:
     """Laplace noise by inversion: in floating point, hence for research only."""
-    centred = uniforms(entropy, n) - 0.5
+    return laplace_of(uniforms(entropy, n), scale)
+
+
+def laplace_of(uniform: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """−scale·sign(c)·ln(1 − 2|c|) with c = u − ½, rising with u: the audit asks which reports it can reach."""
+    centred = uniform - 0.5
     noise: NDArray[np.float64] = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
     return noise
 

@@ -12,7 +12,7 @@ from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.errors import ChannelError, InputError
-from crowdveil.mechanisms import mechanism
+from crowdveil.mechanisms import ChannelMechanism, mechanism
 
 MAX_OUTPUTS = 65535
 
@@ -28,9 +28,9 @@ def channel_of(level: Level, domain: Domain, *, protects_participation: bool) ->
             protect_participation=protects_participation,
             **level.parameters,
         )
-    if built.research_only or not hasattr(built, "channel"):
+    if built.research_only or not isinstance(built, ChannelMechanism):
         raise InputError(f"mechanism {level.mechanism} is for research only", fix="use randomized-response")
-    channel: Channel = built.channel(domain)
+    channel = built.channel(domain)
     if len(channel.outputs) > MAX_OUTPUTS:
         raise InputError(f"a report has at most {MAX_OUTPUTS} values", fix="use fewer levels")
     return channel
