@@ -1,14 +1,18 @@
-"""Making a member of a family by its name: one sentence for a wrong name, an unknown parameter or a missing one."""
+"""Making a member of a family by its name: one sentence for a wrong name, an unknown parameter or a wrong value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from crowdveil.errors import InputError
 
 Member = TypeVar("Member")
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: Mapping[str, Any]) -> Member:
@@ -22,16 +26,51 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     kind = kinds.get(name)
     if kind is None:
         raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}")
-    known = fields(kind)  # type: ignore[arg-type]
-    names = [field.name for field in known]
-    for parameter in parameters:
-        if parameter not in names:
-            raise InputError(f"{family} {name} has the parameters {', '.join(names) or 'none'}; got {parameter!r}")
-    for field in known:
+    check_parameters(f"{family} {name}", kind, parameters)
+    for field in fields(kind):  # type: ignore[arg-type]
         if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
             raise InputError(f"{family} {name} needs {field.name}", fix=f"give --{field.name}")
-    try:
-        return kind(**parameters)
-    except TypeError:
-        given = ", ".join(f"{parameter} = {value!r}" for parameter, value in parameters.items())
-        raise InputError(f"the parameters of {family} {name} must be of the right kind; got {given}") from None
+    return kind(**parameters)
+
+
+def check_parameters(whose: str, kind: type[Any], parameters: Mapping[str, Any]) -> None:
+    """Refuse what is no field of this dataclass, and a value of another type than its field has."""
+    names, hints = [field.name for field in fields(kind)], get_type_hints(kind)
+    for parameter, value in parameters.items():
+        if parameter not in names:
+            raise InputError(f"{whose} has the parameters {', '.join(names) or 'none'}; got {parameter!r}")
+        if not _fits(value, hints[parameter]):
+            raise InputError(f"{parameter} of {whose} must be {_spoken(hints[parameter])}; got {value!r}")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, each) for each in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and _all_fit(value, get_args(hint))
+    if hint in (int, float):
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    return isinstance(value, get_origin(hint) or hint)
+
+
+def _all_fit(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
+    wanted = hints[:1] * len(values) if hints[-1] is Ellipsis else hints
+    return len(values) == len(wanted) and all(map(_fits, values, wanted))
+
+
+def _spoken(hint: Any) -> str:
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_spoken(each) for each in get_args(hint) if each is not NoneType))
+    if get_origin(hint) is Literal:
+        return " or ".join(map(str, get_args(hint)))
+    if get_origin(hint) is tuple:
+        parts = [_spoken(each) for each in get_args(hint) if each is not Ellipsis]
+        return (
+            f"a list of {len(parts)}: {', '.join(parts)}"
+            if Ellipsis not in get_args(hint)
+            else f"a list: {parts[0]}, …"
+        )
+    bare = get_origin(hint) or hint
+    return _WORDS.get(bare, f"of type {bare.__name__}")

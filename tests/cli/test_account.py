@@ -164,8 +164,11 @@ def test_the_domain_only_ever_lowers_the_loss(tmp_path: Path) -> None:
         (("a", "s", "randomized-response", '{"epsilon": 8, "epsilon": 1}', 1), "got a name twice"),
         (("a", "s", "randomized-response", "[" * 100_000, 1), "too deep"),
         (("a", "s", "gaussian", {"sigma": 1e-8, "scale": "1:5"}, 1), "noise of a Gaussian release"),
-        (("a", "s", "gaussian", {"sigma": 1e-300, "scale": "1:5"}, 1), "right kind and size"),
-        (("a", "s", "two-layer", {"epsilon": 1000, "options": 2}, 1), "epsilon must be at most 700"),
+        (
+            ("a", "s", "gaussian", {"sigma": 1e-300, "scale": "1:5"}, 1),
+            "sigma must be a positive number of ordinary size",
+        ),
+        (("a", "s", "two-layer", {"epsilon": 1000, "options": 2}, 1), "epsilon must be from 1e-100 to 700"),
         (("a", "s", "none", {}, "9" * 5000), "column 'count': count must be a whole number"),
     ],
 )

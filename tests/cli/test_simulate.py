@@ -38,6 +38,8 @@ def test_numbers_of_a_preset_can_be_replaced(tmp_path: Path) -> None:
         (("--preset", "nobody"), "preset must be one of sun"),
         ((), "say which crowd to make up"),
         (("--options", "a,b", "--param", "sigmas=[1]"), "this crowd has the parameters"),
+        (("--options", "a,b", "--param", "ability=[0.5]"), "must be a list of 2: a number, a number; got (0.5,)"),
+        (("--scale", "1:5", "--param", "sigmas=1"), "must be a list: a number, …; got 1"),
         (("--preset", "sun", "--share", "2"), "share must be above 0"),
     ],
 )

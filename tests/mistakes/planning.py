@@ -66,9 +66,9 @@ MUTANTS = (
     ),
     Mutant(
         "t answers at stake instead of 2t",
-        "plan/charge.py",
-        "min(n_questions, 2 * max_answers)",
-        "min(n_questions, max_answers)",
+        "accounting/spend.py",
+        "min(n_questions, 2 * at_most)",
+        "min(n_questions, at_most)",
         "tests/plan/test_planner.py",
         "charge_of_a_study",
     ),

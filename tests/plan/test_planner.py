@@ -178,12 +178,21 @@ def test_people_read_the_same() -> None:
         (["--epsilon", "1", "--workers", "5", "--mechanism", "none"], "protects nothing"),
         (["--epsilon", "1", "--workers", "5", "--mechanism", "two-layer"], "never deployed"),
         (["--epsilon", "1", "--workers", "5", "--effort", "-1"], "effort must be from 0"),
+        (
+            ["--epsilon", "1", "--workers", "5", "--scale", "1:5", "--skill", "1e-300"],
+            "or spreads, of the scale's own size",
+        ),
+        (
+            ["--epsilon", "1", "--workers", "5", "--scale", "1:5", "--skill", "inf"],
+            "or spreads, of the scale's own size",
+        ),
     ],
 )
 def test_impossible_numbers_are_refused_in_one_sentence(flags: list[str], sentence: str) -> None:
-    done = crowdveil("plan", "--options", "no,yes", *flags)
+    done = crowdveil("plan", *(() if "--scale" in flags else ("--options", "no,yes")), *flags)
     assert done.returncode == 2
     assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_json_is_json_even_where_numbers_are_infinite() -> None:

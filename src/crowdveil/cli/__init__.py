@@ -72,8 +72,10 @@ def main() -> None:
         _complain(error, 1)
     except (CrowdveilError, OSError) as error:
         _complain(error, 2)
-    except (ArithmeticError, MemoryError) as error:
-        _complain(f"a number is too large or too small to be computed with ({type(error).__name__}); choose others", 2)
+    except OverflowError as error:
+        _complain(f"a number is too large to be computed with ({error}); choose a smaller one", 2)
+    except MemoryError:
+        _complain("this does not fit into the memory of this machine; choose smaller numbers", 2)
     except ImportError as error:
         _complain(_missing(error.name or str(error)), 2)
 

@@ -116,22 +116,12 @@ def _law(name: str, text: str) -> Law:
             fix='write "options": 3, "options": ["a", "b", "c"] or "options": "a,b,c"',
         )
     if domain is not None:
-        return _law_of(name, parameters, domain)
+        return spend_of(mechanism(name, **parameters), domain, name=name).law
     if MECHANISMS[name].research_only or set(parameters) - {"epsilon", "protect_participation"}:
         raise InputError(
             "parameters must say what may be answered", fix='add "options": ["no", "yes"] or "scale": "1:5"'
         )
     return _bare(parameters)
-
-
-def _law_of(name: str, parameters: dict[str, Any], domain: Domain) -> Law:
-    try:
-        return spend_of(mechanism(name, **parameters), domain, name=name).law
-    except (TypeError, ArithmeticError):
-        given = json_.dumps(parameters, ensure_ascii=False)
-        raise InputError(
-            f"the parameters of mechanism {name} must be of the right kind and size; got {given}"
-        ) from None
 
 
 def _bare(parameters: dict[str, Any]) -> Law:

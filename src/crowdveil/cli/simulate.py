@@ -22,6 +22,7 @@ from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import write_answers
 from crowdveil.files.write import is_parquet, write_table
+from crowdveil.registry import check_parameters
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd, preset
 from crowdveil.simulate.presets import Recipe
 
@@ -47,7 +48,7 @@ def command(
     """
     changes = {"n_workers": workers, "n_questions": questions, "share": share, "domain": domain_of(options, scale)}
     given = {key: value for key, value in changes.items() if value is not None}
-    recipe = _recipe(name, given | _tuples(parameters_of(param)))
+    recipe = _recipe(name, given | {key: _frozen(value) for key, value in parameters_of(param).items()})
     crowd = recipe.draw(seed)
     files = _files(output)
     _write(crowd, files, force)
@@ -71,15 +72,13 @@ def _recipe(name: str | None, changes: dict[str, Any]) -> Recipe:
     if domain is None:
         raise InputError("say which crowd to make up", fix="give --preset NAME, --options a,b,c or --scale LOW:HIGH")
     kind = ChoiceCrowd if isinstance(domain, Choices) else ScaleCrowd
-    known = kind.__dataclass_fields__
-    for change in changes:
-        if change not in known:
-            raise InputError(f"this crowd has the parameters {', '.join(known)}; got {change!r}")
+    check_parameters("this crowd", kind, changes)
     return kind(**{"n_workers": _DEFAULT_WORKERS, "n_questions": _DEFAULT_QUESTIONS, **changes})
 
 
-def _tuples(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+def _frozen(value: Any) -> Any:
+    """Lists, and lists in lists, as tuples."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _files(output: Path) -> dict[str, Path]:

@@ -19,7 +19,7 @@ from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
-from crowdveil.inference.choice_model import Precision
+from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
 from crowdveil.inference.message_model import MessageModel, normalised, reading
@@ -207,7 +207,7 @@ class ChannelBP(IterativeMethod):
         return ChannelBPModel(
             context=context,
             emission=emission,
-            precision=self.precision,
+            precision=working_precision(self.precision, context.n_reports),
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
             class_prior=pull if self.classes == "learned" else None,

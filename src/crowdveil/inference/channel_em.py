@@ -21,7 +21,7 @@ from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
-from crowdveil.inference.choice_model import Precision
+from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
 from crowdveil.inference.message_model import MessageModel, normalised, reading
@@ -187,7 +187,7 @@ class ChannelEM(IterativeMethod):
         return ChannelEMModel(
             context=context,
             emission=reading(context),
-            precision=self.precision,
+            precision=working_precision(self.precision, context.n_reports),
             grid=truth_grid(context.domain),
             spread_weight=self.spread_weight,
             truth_weight=self.truth_weight,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.channel_layout import MessageState
-from crowdveil.inference.choice_model import Precision
 from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.model import Context, Goal, Parameters, Statistics
 from crowdveil.inference.votes import table_channels
@@ -23,7 +22,7 @@ class MessageModel:
 
     context: Context
     emission: Emission
-    precision: Precision
+    precision: Literal["float32", "float64"]
 
     objective: ClassVar[str] = "mean change of the posteriors (residual)"
     goal: ClassVar[Goal] = "vanish"

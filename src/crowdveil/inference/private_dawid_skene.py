@@ -82,6 +82,11 @@ class PrivateDawidSkene(IterativeMethod):
     margin: float = 0.01
     precision: Precision = "auto"
 
+    def __post_init__(self) -> None:
+        IterativeMethod.__post_init__(self)
+        if not 0 <= self.margin < 0.5:
+            raise InputError(f"margin must be from 0 to below 0.5; got {self.margin:g}")
+
     def model(self, context: Context) -> PrivateDawidSkeneModel:
         for channel in table_channels(context.channels):
             _check(channel)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Session(Passes, Protocol):
         """The results of all questions; nothing can be asked of the session afterwards."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Somewhere blocks can live."""
 

@@ -23,7 +23,8 @@ from crowdveil.mechanisms.subset_selection import SubsetSelection
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.registry import made
 
-LARGEST_EPSILON = 700.0
+# Beyond, e^ε or the square of a noise that hides so much is no number any more.
+LEAST_EPSILON, LARGEST_EPSILON = 1e-100, 700.0
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
@@ -75,9 +76,9 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
     RandomizedResponse(epsilon=1.0, protect_participation=False)
     """
     epsilon = parameters.get("epsilon")
-    if isinstance(epsilon, int | float) and LARGEST_EPSILON < epsilon < math.inf:
+    if isinstance(epsilon, int | float) and (0 < epsilon < LEAST_EPSILON or LARGEST_EPSILON < epsilon < math.inf):
         raise InputError(
-            f"epsilon must be at most {LARGEST_EPSILON:g}, beyond which e^ε is no number; got {epsilon}",
+            f"epsilon must be from {LEAST_EPSILON:g} to {LARGEST_EPSILON:g}; got {epsilon}",
             fix="use mechanism none for no privacy",
         )
     return made("mechanism", MECHANISMS, name, parameters)

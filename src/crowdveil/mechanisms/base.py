@@ -12,9 +12,12 @@ from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
+from crowdveil.errors import InputError
 from crowdveil.guarantee import Guarantee, positive_epsilon
 from crowdveil.reports import Reports
 from crowdveil.sampler import draw
+
+LEAST_SIGMA = 1e-100
 
 
 class Mechanism(ABC):
@@ -71,6 +74,14 @@ class EpsilonMechanism(ChannelMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+
+
+def ordinary_sigma(sigma: float) -> None:
+    """The one check of a requested standard deviation; the square of a smaller or larger one is no number any more."""
+    if not LEAST_SIGMA <= sigma <= 1 / LEAST_SIGMA:
+        raise InputError(
+            f"sigma must be a positive number of ordinary size; got {sigma}", fix="use mechanism none for no noise"
+        )
 
 
 def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> Reports:

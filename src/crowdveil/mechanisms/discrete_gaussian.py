@@ -17,7 +17,7 @@ from crowdveil.errors import InputError, UnservableError
 from crowdveil.exact import decimal_text
 from crowdveil.forms import Clamp
 from crowdveil.guarantee import positive_epsilon
-from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.mechanisms.base import ChannelMechanism, ordinary_sigma
 from crowdveil.mechanisms.tables import BELOW, BITS, at_most, scale_of, verified
 
 MAX_LEVELS = 1000
@@ -47,10 +47,8 @@ class DiscreteGaussian(ChannelMechanism):
             raise InputError("discrete-gaussian needs either epsilon or sigma", fix="give exactly one of them")
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        elif self.sigma is None or not math.isfinite(self.sigma) or self.sigma <= 0:
-            raise InputError(
-                f"sigma must be a positive finite number; got {self.sigma}", fix="use mechanism none for no noise"
-            )
+        if self.sigma is not None:
+            ordinary_sigma(self.sigma)
 
     def channel(self, domain: Domain) -> Channel:
         scale = scale_of(domain, self.name)

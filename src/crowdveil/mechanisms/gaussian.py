@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import ClassVar
 
 from scipy.special import log_ndtr, ndtr
@@ -13,7 +13,7 @@ from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee, positive_epsilon
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.mechanisms.base import Mechanism, ordinary_sigma
 from crowdveil.mechanisms.reporting import (
     Fill,
     all_rows,
@@ -63,8 +63,8 @@ class Gaussian(Mechanism):
             raise UnservableError("level none is no privacy at all", fix="use mechanism none")
         if self.level is not None and self.level not in LEVELS:
             raise InputError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
-        if self.sigma is not None and not (isfinite(self.sigma) and self.sigma > 0):
-            raise InputError(f"sigma must be a positive finite number; got {self.sigma}", fix="use mechanism none")
+        if self.sigma is not None:
+            ordinary_sigma(self.sigma)
         if not 0 < self.delta < 1:
             raise InputError(f"delta must be above 0 and below 1; got {self.delta}", fix="choose for example 1e-6")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crowdveil.accounting import cells_at_stake
 from crowdveil.errors import InputError
 from crowdveil.guarantee import round_up
 
@@ -37,7 +38,7 @@ def study_charge(
         answers = max(1, round(share * n_questions))
         words = f"about {answers} answers at ε {round_up(epsilon)} each; which questions were answered is visible"
         return Charge("value", answers * epsilon, words)
-    cells = n_questions if max_answers is None else min(n_questions, 2 * max_answers)
+    cells = cells_at_stake(n_questions, at_most=max_answers)
     counted = (
         f"all {n_questions} questions report"
         if cells == n_questions

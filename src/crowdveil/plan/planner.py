@@ -96,21 +96,20 @@ def plan(
     a few seconds, 0 leaves it at the calculation.
     """
     _check(setting, target_error, effort)
-    quick: Predictor = predict_population if population else partial(predict, effort=0.2)
-    careful: Predictor = predict_population if population else predict
-    chosen = recommend(setting, quick, only=mechanism)
+    chosen = recommend(setting, _predictor(population, effort=0.2), only=mechanism)
     parts = [Part(chosen.channel, setting.n_workers)]
     prior = prior_spread(setting.domain) if population else setting.prior_error
     floor = limit(setting, population=population)
     # What the floor rules out needs no long rehearsal.
     played = effort if floor.value < floor.beside else _PART * effort
-    found = expected(setting, parts, careful(setting, chosen.channel), population=population, effort=played)
+    calculated = _predictor(population)(setting, chosen.channel)
+    found = expected(setting, parts, calculated, population=population, effort=played)
     target = prior / 2 if target_error is None else target_error
     learnt = found.error < _LEARNT * prior and floor.value < floor.beside
     feasible = learnt if target_error is None else learnt and found.error <= target
     measure = _measure(setting, population)
-    rough: Predictor = predict_population if population else partial(predict, effort=0.1)
-    needs = Needs(setting, chosen.mechanism, rough, target, population, 0.0 if target_error is None else _PART * effort)
+    confirmed = 0.0 if target_error is None else _PART * effort
+    needs = Needs(setting, chosen.mechanism, _predictor(population, effort=0.1), target, population, confirmed)
     return Plan(
         measure,
         feasible,
@@ -136,6 +135,11 @@ def plan(
             max_answers=max_answers,
         ),
     )
+
+
+def _predictor(population: bool, *, effort: float = 1.0) -> Predictor:
+    """How the error is calculated; opinions in closed form, whatever the effort."""
+    return predict_population if population else partial(predict, effort=effort)
 
 
 def _check(setting: Setting, target_error: float | None, effort: float) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
-from crowdveil.errors import ChannelError, InputError, UnservableError
-from crowdveil.mechanisms import MECHANISMS, mechanism
+from crowdveil.errors import ChannelError, InputError
+from crowdveil.mechanisms import ChannelMechanism, mechanism
 from crowdveil.plan.evolution import Prediction
 from crowdveil.plan.setting import Setting
 
@@ -68,20 +68,18 @@ def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None
 def channel_of(name: str, setting: Setting) -> Channel:
     """The channel of this mechanism at the setting's ε."""
     made = mechanism(name, epsilon=setting.epsilon, **_participation(setting))
-    channel: object = getattr(made, "channel", None)
-    if made.research_only or not callable(channel):
+    if not isinstance(made, ChannelMechanism):
         raise InputError(f"mechanism {name} is never deployed, so there is nothing to plan", fix=f"use {SIMPLEST}")
-    table = channel(setting.domain)
-    assert isinstance(table, Channel)
-    if table.is_identity:
+    channel = made.channel(setting.domain)
+    if channel.is_identity:
         raise InputError(f"mechanism {name} protects nothing, so there is no ε to plan with", fix=f"use {SIMPLEST}")
-    if _blurs_participation(table):
+    if _blurs_participation(channel):
         raise InputError(
             f"with mechanism {name} a question not answered reports like an average answer, so that nobody can tell "
             "how many answered",
             fix=f"use {SIMPLEST}",
         )
-    return table
+    return channel
 
 
 def _blurs_participation(channel: Channel) -> bool:
@@ -96,9 +94,7 @@ def _participation(setting: Setting) -> dict[str, bool]:
 
 def _served(name: str, setting: Setting) -> Channel | None:
     """The channel, or None where this mechanism cannot serve the setting."""
-    if name not in MECHANISMS:
-        return None
     try:
         return channel_of(name, setting)
-    except (UnservableError, InputError):
+    except InputError:
         return None

@@ -28,6 +28,8 @@ class Kind:
 
 
 _PARTS_OF_A_RANGE = 6
+# Of a spread below a millionth of the range nothing is seen but rounding, and the squares of far smaller ones overflow.
+_SHARPEST = 1e-6
 
 EXPERT = (0.9, 0.05)
 GOOD = (0.7, 1 / 9)
@@ -133,11 +135,11 @@ def _number(text: str, domain: Domain) -> float:
         number = float(text)
     except ValueError:
         number = float("nan")
-    if isinstance(domain, Scale) and number > 0:
+    if isinstance(domain, Scale) and _SHARPEST <= number / domain.range <= 1 / _SHARPEST:
         return number
     if isinstance(domain, Choices) and 0 <= number <= 1:
         return number
-    wanted = "positive spreads of answers" if isinstance(domain, Scale) else "probabilities of a right answer"
+    wanted = "spreads, of the scale's own size" if isinstance(domain, Scale) else "probabilities of a right answer"
     raise InputError(f"skill must be one of {', '.join(SKILLS)} or {wanted}; got {text.strip()!r}")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import InputError
+from crowdveil.registry import check_parameters
 from crowdveil.simulate.choices import ChoiceCrowd
 from crowdveil.simulate.scales import ScaleCrowd
 
@@ -50,8 +51,5 @@ def preset(name: str, **changes: Any) -> Recipe:
     recipe = PRESETS.get(name)
     if recipe is None:
         raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
-    known = [field.name for field in fields(recipe)]
-    for change in changes:
-        if change not in known:
-            raise InputError(f"preset {name} has the parameters {', '.join(known)}; got {change!r}")
+    check_parameters(f"preset {name}", type(recipe), changes)
     return replace(recipe, **changes)
