@@ -6,6 +6,7 @@ export function memoryStore() {
   return {
     async update(decide) {
       const { result, writes = [] } = decide(structuredClone(rows));
+      for (const { table, key } of writes) if (table === "ledger" && rows.ledger.has(key)) throw new Error("ConstraintError");
       for (const { table, key, value } of structuredClone(writes)) {
         if (value === undefined) rows[table].delete(key);
         else rows[table].set(key, value);

@@ -34,7 +34,7 @@ const checks = {
       return { spent: spent(lines.values()), day: line.day };
     }));
   },
-  studies: (answers) => answers.map((answer) => outcome(() => readStudy(answer, answer.log, "a".repeat(32)).sha256)),
+  studies: (answers) => answers.map((answer) => outcome(() => readStudy(answer, answer.log, answer.asked ?? "a".repeat(32)).sha256)),
   visible: ({ study, answers }) => {
     const read = readStudy(study, study.log, study.definition.id);
     return answers.map((each) => visible(read, new Map(Object.entries(each))).map((question) => question.id));
@@ -76,6 +76,19 @@ const checks = {
     if (mine) await store.update(() => ({ writes: [{ table: "settings", key: "me", value: mine }] }));
     await new Device(store).moveIn(exportLedger([], { me: other }));
     return store.update((rows) => ({ result: rows.settings.get("me") }));
+  },
+  moveInRefused: ({ other }) => outcomeOf(() => new Device(memoryStore()).moveIn(exportLedger([], { me: other }))),
+  // Devices that draw and import by turns: ["draw", device, study] or ["import", device, from].
+  devices: async ({ study, steps }) => {
+    const known = {}, store = (name) => (known[name] ??= memoryStore());
+    const read = readStudy(study, study.log, study.definition.id), cap = { epsilon: 10 ** 11, rho: 0 };
+    for (const [step, name, other] of steps) {
+      if (step === "import") await new Device(store(name)).moveIn(await new Device(store(other)).moveOut());
+      else await commit(store(name), { ...read, id: other }, read.levels[0], new Map(), { cap, day: "2026-11-15" });
+      await store(name).update(() => ({ writes: [{ table: "settings", key: "me", value: { level: "low", cap: 10 ** 11, period: "life" } }] }));
+    }
+    const spentOf = ({ lines }) => spent(lines.values()).epsilon;
+    return Object.fromEntries(await Promise.all(Object.keys(known).map(async (name) => [name, spentOf(await new Device(store(name)).load())])));
   },
   signed: (cases) => Promise.all(cases.map(({ value, signature, key }) => signed(value, signature, key))),
   carryOver: ({ lines, elsewhere }) => {

@@ -167,9 +167,30 @@ def test_a_ledger_moves_whole_and_merging_twice_adds_nothing() -> None:
     ]
     moved = run("move", lines)
     assert moved["same"] == lines
-    assert moved["added"] == [{**lines[0], "key": "s1 elsewhere", "epsilon": 4, "rho": 0}, lines[1]]
+    assert moved["added"] == [{**lines[0], "key": "s1 elsewhere 4 0", "epsilon": 4, "rho": 0}, lines[1]]
     assert moved["again"] == []
     assert all(answer["refused"].startswith("ledger.") for answer in moved["broken"])
+
+
+def test_a_study_drawn_on_two_devices_is_counted_twice_and_imports_forget_nothing() -> None:
+    study = studies.served(studies.definition())
+    cost = study["definition"]["levels"][0]["charge"]["epsilon_nano"]
+
+    def spent(*steps: list[str]) -> dict[str, float]:
+        return {name: total / cost for name, total in run("devices", {"study": study, "steps": steps}).items()}
+
+    both = (["draw", "a", "s"], ["draw", "b", "s"])
+    assert spent(*both, ["import", "b", "a"], ["import", "b", "a"]) == {"a": 1, "b": 2}
+    assert spent(*both, ["import", "b", "a"], ["import", "a", "b"]) == {"a": 2, "b": 2}
+    # What came back from a device that only imported it is the same draw.
+    assert spent(["draw", "a", "s"], ["import", "b", "a"], ["import", "a", "b"]) == {"a": 1, "b": 1}
+    third = (*both, ["draw", "c", "s"], ["import", "b", "a"], ["import", "c", "b"], ["import", "b", "c"])
+    assert spent(*third) == {"a": 1, "b": 3, "c": 3}
+
+
+def test_a_moved_ledger_without_a_cap_is_refused() -> None:
+    for other in ({"level": "low"}, {"level": "low", "cap": "9"}, {"level": "low", "cap": None}):
+        assert run("moveInRefused", {"other": other}) == {"refused": "ledger.format"}
 
 
 def test_a_moved_ledger_never_raises_the_cap() -> None:
@@ -184,7 +205,14 @@ def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
     carried = run("carryOver", {"lines": lines, "elsewhere": {"epsilon": 8, "rho": 7}})
     assert (carried["first"]["epsilon"], carried["first"]["rho"]) == (3, 0)
     assert carried["second"] is None
+    # Keys of what is carried over never meet: neither each other's on two devices, nor a study's.
+    assert carried["first"]["key"] != run("carryOver", {"lines": lines, "elsewhere": {"epsilon": 8, "rho": 7}})["first"]["key"]
     assert carried["spent"] == {"epsilon": 8, "rho": 9}
+
+
+def test_a_line_of_the_ledger_is_never_replaced() -> None:
+    study = studies.definition(identifier="carried-over 1")
+    assert run("studies", [studies.served(study) | {"asked": "carried-over 1"}]) == [{"refused": "study.format"}]
 
 
 def test_signatures_are_judged_as_the_library_judges_them() -> None:

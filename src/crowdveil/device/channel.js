@@ -7,7 +7,7 @@ import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
 import { count, unfold } from "./forms.js";
 import { refuseUnless } from "./refusal.js";
-/** @import { Channel } from "./types.js" */
+/** @import { Channel, Probability } from "./types.js" */
 
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
@@ -41,7 +41,7 @@ function worstRows({ rotation, inputs, weights }) {
   return [[keep, lie, rest], [lie, keep, rest]];
 }
 
-/** P(report | answer), to be shown, never for drawing. @param {Channel} channel @param {number} input @param {number} output */
+/** P(report | answer), to be shown, never for drawing. @type {Probability} */
 export function probability({ rotation, weights, bits }, input, output) {
   const weight = rotation ? (input === output ? rotation.keep : rotation.lie) : (weights[input]?.[output] ?? 0n);
   return Number(weight) / 2 ** bits;

@@ -2,7 +2,7 @@
  * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
  */
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { Shape } from "./types.js" */
+/** @import { Combinations, Shape } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
@@ -77,7 +77,7 @@ function choose(n, size) {
   return ways;
 }
 
-/** All subsets of first … n − 1 with `size` members, in lexicographic order. @param {number} n @param {number} size @param {number} [first] @returns {number[][]} */
+/** All subsets of first … n − 1 with `size` members, in lexicographic order. @type {Combinations} */
 function combinations(n, size, first = 0) {
   if (size === 0) return [[]];
   const firsts = Array.from({ length: n - size - first + 1 }, (_, i) => first + i);

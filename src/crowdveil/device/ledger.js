@@ -8,7 +8,8 @@
 import { sha256Of } from "./canonical.js";
 import { add, nanoDown, rhoMax } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { AskToCharge, Charge, Line } from "./types.js" */
+import { hexadecimal, systemBytes } from "./sampler.js";
+/** @import { AskToCharge, CarryOver, Charge, Line, Merge, Surplus } from "./types.js" */
 
 const FORMAT = "crowdveil-ledger/1";
 
@@ -66,12 +67,13 @@ export function refusal(cost, left) {
 /**
  * A line for what was spent elsewhere (another device, the broker's copy) and is not yet in these lines; null when
  * nothing is missing. It is added even past the cap, because it has been spent.
- * @param {Map<string, Line>} lines @param {Charge} elsewhere @param {string} day @returns {Line | null}
+ * @type {CarryOver}
  */
 export function carryOver(lines, elsewhere, day) {
   const kind = "carried-over", missing = beyond(elsewhere, spent(lines.values()));
   if (missing.epsilon === 0 && missing.rho === 0) return null;
-  const key = `${kind} ${[...lines.values()].filter((line) => line.kind === kind).length + 1}`;
+  // Drawn: a number could be the key of something else, here or on another device.
+  const key = `${kind} ${hexadecimal(systemBytes.take(16))}`;
   return { key, kind, name: "", level: "", reports: 0, ...missing, day: notBefore(lines, day) };
 }
 
@@ -93,18 +95,20 @@ export function importLedger(text) {
   return /** @type {any} */ (content);
 }
 
-/**
- * What must be added so that nothing spent on either device is forgotten: missing lines, and the difference where
- * the other device paid more under the same key.
- * @param {Map<string, Line>} lines @param {Line[]} others @returns {Line[]}
- */
-export function merge(lines, others) {
+/** What must be added so that nothing spent on either device is forgotten. @type {Merge} */
+export function merge(lines, others, own = new Map(), theirs = new Map()) {
+  const mine = new Set([...own].map((draw) => draw.join(" ")));
   return others.flatMap((other) => {
-    const own = lines.get(other.key);
-    if (!own) return [other];
-    const more = beyond(other, own), key = `${other.key} elsewhere`;
-    return (more.epsilon || more.rho) && !lines.has(key) ? [{ ...other, key, ...more }] : [];
+    const { key } = other, before = lines.get(key), line = before ? surplus(before, other, own.get(key), theirs.get(key)) : other;
+    return line && !lines.has(line.key) && !mine.has(line.key) ? [line] : [];
   });
+}
+
+/** All of it where each device drew the study for itself, which is two releases; else what the other paid more. @type {Surplus} */
+function surplus(before, other, own, theirs) {
+  if (own && theirs && own !== theirs) return { ...other, key: `${other.key} ${theirs}` };
+  const more = beyond(other, before), key = `${other.key} elsewhere ${more.epsilon} ${more.rho}`;
+  return more.epsilon || more.rho ? { ...other, key, ...more } : null;
 }
 
 /** @param {any} line */

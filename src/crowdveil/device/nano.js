@@ -27,6 +27,7 @@ export const add = (left, right) => Math.min(left + right, SATURATED);
 
 /** A double that is not negative, exactly. @param {number} amount */
 function fraction(amount) {
+  if (!(amount >= 0)) throw new RangeError("no amount"); // it would be doubled for ever
   let bottom = 1n;
   for (; !Number.isInteger(amount); amount *= 2) bottom *= 2n;
   return { top: BigInt(amount), bottom };

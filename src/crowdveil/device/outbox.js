@@ -4,10 +4,10 @@
  */
 import { sha256 } from "./sha256.js";
 import { charge } from "./ledger.js";
-import { draw, systemBytes } from "./sampler.js";
+import { draw, hexadecimal, systemBytes } from "./sampler.js";
 import { cellsOf, chargeOf } from "./study.js";
 import { refuseUnless } from "./refusal.js";
-/** @import { Commit, DrawEntry, Entry, LineOf, SetEntry, Store } from "./types.js" */
+/** @import { Commit, DrawEntry, Entry, Flush, LineOf, SetEntry } from "./types.js" */
 
 /** Charge, draw and store; or return what was drawn before. @type {Commit} */
 export function commit(store, study, level, answers, { cap, day, since }) {
@@ -58,7 +58,7 @@ function drawEntry({ id, sha256: hash, definition }, level, cells) {
 
 /**
  * Send what waits. Only an answer of the broker changes the state; without one (offline) everything stays as it is.
- * @param {Store} store @param {(entry: Entry) => Promise<Partial<Entry>>} send @returns {Promise<Entry[]>} what got an answer now
+ * @type {Flush}
  */
 export async function flush(store, send) {
   const entries = await store.update(({ outbox }) => ({ result: [...outbox.values()] }));
@@ -76,6 +76,3 @@ export function setEntry(store, study, changed) {
     return { result: entry, writes: [{ table: "outbox", key: study, value: entry }] };
   });
 }
-
-/** @param {Uint8Array} bytes */
-const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

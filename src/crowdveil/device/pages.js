@@ -214,7 +214,7 @@ export function privacy({ state }) {
   const now = budget(state), { used, cap } = now, lines = [...state.lines.values()].reverse();
   const counted = lines.filter((line) => line.kind !== "unprotected"), bare = lines.filter((line) => line.kind === "unprotected");
   const row = (/** @type {Line} */ line) => h("tr",
-    h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/studies/${line.key}` }, line.name),
+    h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/studies/${line.key.split(" ")[0]}` }, line.name),
       line.level && h("small", t(`level.${line.level}`))),
     h("td", line.kind === "unprotected" ? "∞" : shownUp(line.epsilon)),
     h("td", date(line.day)), h("td", stateOf(state.outbox.get(line.key))));

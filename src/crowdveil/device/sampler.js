@@ -19,6 +19,9 @@ export const systemBytes = {
   },
 };
 
+/** @param {Uint8Array} bytes */
+export const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /**
  * One report code for each answer code (∅ = −1), consuming one little-endian word of `channel.bits` bits each.
  * @param {Channel} channel @param {number[]} answers @param {ByteSource} [source]

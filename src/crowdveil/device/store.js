@@ -34,7 +34,9 @@ async function change(database, decide) {
   try {
     const { result, writes = [] } = decide(await rowsOf(transaction), transaction);
     for (const { table, key, value } of writes) {
-      if (value === undefined) transaction.objectStore(table).delete(key);
+      // Never replaced: that would undo the whole change.
+      if (table === "ledger") transaction.objectStore(table).add(value, key);
+      else if (value === undefined) transaction.objectStore(table).delete(key);
       else transaction.objectStore(table).put(value, key);
     }
     await done;

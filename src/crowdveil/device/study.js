@@ -6,7 +6,7 @@ import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { CellsOf, Channel, Charge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
+/** @import { CellsOf, Channel, Charge, ChargeOf, CheckCharge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
 
 const LEVELS = ["none", "low", "medium", "high"];
 // ρ is searched; both sides may stop a little apart.
@@ -15,7 +15,7 @@ const RHO_TOLERANCE = 1.001;
 /** Check what the broker sent against itself and the log; refuse otherwise. @type {ReadStudy} */
 export function readStudy(answer, entry, id) {
   const definition = answer?.definition;
-  refuseUnless(definition?.format === "crowdveil-study/1" && definition.id === id, "study.format");
+  refuseUnless(definition?.format === "crowdveil-study/1" && definition.id === id && /^\S+$/.test(id), "study.format"); // keys with a space are the ledger's own
   const sha256 = sha256Of(definition);
   refuseUnless(sha256 === answer.sha256, "study.hash");
   if (entry?.study !== id || entry.sha256 !== sha256) throw new Refusal("study.log");
@@ -95,7 +95,7 @@ function checkFits(channel, question, protects) {
   refuseUnless(fits, "study.channel", { question: question.id });
 }
 
-/** A level must not claim to cost less than its integers say. @param {any} level @param {Charge} computed @param {boolean} isProtected */
+/** A level must not claim to cost less than its integers say. @type {CheckCharge} */
 function checkCharge(level, computed, isProtected) {
   if (!isProtected && level.charge === null) return;
   const { epsilon_nano: epsilon, rho_nano: claimedRho } = level.charge ?? {};
@@ -114,7 +114,7 @@ const losses = /** @type {Map<string, Charge>} */ (new Map());
 /**
  * What these reports cost together. Where participation is protected and at most t answers are given, two workers
  * differ in at most 2·t reports.
- * @param {Channel[]} channels @param {Pick<Study, "protectsParticipation" | "maxAnswers">} study @returns {Charge}
+ * @type {ChargeOf}
  */
 export function chargeOf(channels, study) {
   const atStake = study.protectsParticipation && study.maxAnswers !== null ? 2 * study.maxAnswers : channels.length;

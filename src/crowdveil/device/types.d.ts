@@ -25,6 +25,8 @@ export type Channel = {
   sha256: string;
 };
 
+export type Probability = (channel: Channel, input: number, output: number) => number;
+export type Combinations = (n: number, size: number, first?: number) => number[][];
 export type Shape = { inputs: number; outputs: number; bits: number };
 export type ByteSource = { take: (nBytes: number) => Uint8Array };
 
@@ -46,6 +48,13 @@ export type Line = {
   day: string;
 };
 
+/** By study: what tells one draw from another. */
+export type Draws = Map<string, string>;
+export type DrawsOf = (entries: Iterable<Entry>) => Draws;
+export type Merge = (lines: Map<string, Line>, others: Line[], own?: Draws, theirs?: Draws) => Line[];
+export type Surplus = (before: Line, other: Line, own?: string, theirs?: string) => Line | null;
+
+export type CarryOver = (lines: Map<string, Line>, elsewhere: Charge, day: string) => Line | null;
 export type AskToCharge = (lines: Map<string, Line>, line: Line, cap: Charge, since?: string) => Line;
 
 // the study
@@ -84,6 +93,8 @@ export type Cell = { question: string; channel: Channel; answer: number };
 export type ReadStudy = (answer: any, entry: LogEntry, id: string) => Study;
 export type ReadLevel = (level: any, all: Map<string, Channel>, study: Omit<Study, "levels">) => Level;
 export type CheckSkips = (study: Omit<Study, "levels">, levels: Level[]) => void;
+export type ChargeOf = (channels: Channel[], study: Pick<Study, "protectsParticipation" | "maxAnswers">) => Charge;
+export type CheckCharge = (level: any, computed: Charge, isProtected: boolean) => void;
 export type CheckFits = (channel: Channel, question: Question, protects: boolean) => void;
 /** Answers are symbols by question. */
 export type CellsOf = (study: Study, level: Level, answers: Map<string, string>) => Cell[];
@@ -118,6 +129,8 @@ export type Commit = (
 
 export type LineOf = (study: Study, level: Level, cells: Cell[], day: string) => Line;
 export type DrawEntry = (study: Study, level: Level, cells: Cell[]) => Omit<Entry, "answers" | "day">;
+/** Gives what got an answer now. */
+export type Flush = (store: Store, send: (entry: Entry) => Promise<Partial<Entry>>) => Promise<Entry[]>;
 export type SetEntry = (store: Store, study: string, changed: Partial<Entry>) => Promise<Entry>;
 
 // the store

@@ -4,10 +4,10 @@
 import { Offline, Problem, api } from "./api.js";
 import { beyond, capOf, carryOver, exportLedger, importLedger, merge, spent } from "./ledger.js";
 import { commit, flush, setEntry } from "./outbox.js";
-import { Refusal } from "./refusal.js";
+import { Refusal, refuseUnless } from "./refusal.js";
 import { signed } from "./signature.js";
 import { checkEntry, readStudy } from "./study.js";
-/** @import { Entry, LogEntry, Me, State, Store, Study, Table, Write } from "./types.js" */
+/** @import { DrawsOf, Entry, LogEntry, Me, State, Store, Study, Table, Write } from "./types.js" */
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
@@ -212,8 +212,9 @@ export class Device {
   /** No spend forgotten, nothing drawn again, no cap raised. @param {string} text */
   async moveIn(text) {
     const { lines, outbox: entries = [], me: other } = importLedger(text);
+    refuseUnless(Array.isArray(entries) && (!other || Number.isSafeInteger(other.cap)), "ledger.format");
     const added = await this.store.update(({ ledger, outbox, settings }) => {
-      const more = merge(ledger, lines), mine = settings.get("me") ?? other;
+      const more = merge(ledger, lines, drawsOf(outbox.values()), drawsOf(entries)), mine = settings.get("me") ?? other;
       const me = { ...other, ...mine, token: other?.token, level: other?.level, cap: Math.min(mine?.cap, other?.cap) };
       /** @type {Write[]} */
       const writes = more.map((value) => ({ table: "ledger", key: value.key, value }));
@@ -253,6 +254,9 @@ export class Device {
     await this.store.clear();
   }
 }
+
+/** @type {DrawsOf} */
+const drawsOf = (entries) => new Map([...entries].map((entry) => [entry.study, entry.idempotencyKey]));
 
 /** @param {unknown} error */
 const isOffline = (error) => error instanceof Offline;
