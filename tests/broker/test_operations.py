@@ -6,12 +6,14 @@ import hashlib
 import hmac
 import json
 import re
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from broker import plain
 
 from crowdveil.client import Broker, Worker
@@ -75,6 +77,35 @@ def test_logs_and_metrics_name_routes_and_nobody(sqlite_server: Any, make_draft:
         r'crowdveil_requests_total\{method="POST",route="api/v1/studies/.+/submissions",status="201"\} \d+', metrics
     )
     assert plain.get(f"{sqlite_server.address}/healthz").json() == {"alive": True}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "POST /{study} HTTP/1.1\r\nHost: localhost\r\nAuthorization Bearer {token}\r\n\r\n",
+        "POST /{study} {token} HTTP/1.1\r\n\r\n",
+        # Announced too short: the end of the body is read as the next request.
+        'POST /api/v1/workers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{{}}"{token}"{study}}}\r\n\r\n',
+    ],
+    ids=["a broken header", "a broken first line", "a body longer than announced"],
+)
+def test_a_request_that_cannot_be_read_is_not_quoted_in_the_log(sqlite_server: Any, request_: str) -> None:
+    secrets = {"study": "5ecre7" * 5, "token": "cv_worker_of-somebody"}
+    before = sqlite_server.log_path.stat().st_size
+    with socket.create_connection(("127.0.0.1", sqlite_server.port), timeout=10) as line:
+        line.sendall(request_.format(**secrets).encode())
+        reply = b"".join(iter(lambda: line.recv(4096), b""))
+    assert b"400 Bad Request" in reply
+    logged = sqlite_server.log_path.read_text()[before:]
+    assert "request not understood" in logged
+    for secret in (*secrets.values(), "127.0.0.1"):
+        assert secret not in logged
+
+
+def test_no_header_of_a_client_changes_which_address_was_asked_for(sqlite_server: Any) -> None:
+    """A proxy that keeps /metrics inside sees another path."""
+    reply = plain.get(f"{sqlite_server.address}/x/metrics", headers={"SCRIPT_NAME": "/x"})
+    assert reply.status_code == 404
 
 
 def test_exports_agree_in_every_format(server: Any, make_draft: Any, tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from broker import plain
 from broker.ready import Ready
 from broker.scene import Scene, books_balance
 
@@ -160,17 +162,53 @@ def test_the_rate_of_a_token_holds_on_the_short_way(doors: Doors, settings_of: A
     assert asked(doors.framework, doors.environ(token, body))[0][:3] == "429"
 
 
+def test_a_refused_submission_counts_once_against_the_rate(doors: Doors, settings_of: Any) -> None:
+    settings_of(RATE_LIMIT=3)
+    token, body = doors.token(), doors.body(consent_version=2)
+    statuses = [asked(doors.short, doors.environ(token, body))[0][:3] for _ in range(4)]
+    assert statuses == ["409", "409", "409", "429"]
+
+
+def test_a_client_cannot_say_that_it_was_counted(doors: Doors, settings_of: Any) -> None:
+    settings_of(RATE_LIMIT=1)
+    first, other = doors.token(), doors.token()
+    environ = doors.environ(first, doors.body(), HTTP_AUTHORIZATION=f"bearer {first}", HTTP_CROWDVEIL_COUNTED=other)
+    statuses = [asked(doors.short, environ | {"wsgi.input": BytesIO(doors.body())})[0][:3] for _ in range(2)]
+    assert statuses == ["201", "429"]
+
+
+def test_what_is_no_host_name_is_refused_even_where_every_name_is_served(doors: Doors, settings_of: Any) -> None:
+    settings_of(ALLOWED_HOSTS=["*"])
+    for host, status in {"any.example": "201", "no host": "400", "two, hosts": "400"}.items():
+        token, body = doors.token(), doors.body()
+        assert asked(doors.short, doors.environ(token, body, HTTP_HOST=host))[0][:3] == status
+        assert asked(doors.framework, doors.environ(token, body, HTTP_HOST=host))[0][:3] == status.replace("201", "200")
+
+
 def test_connections_that_the_database_closed_refuse_nobody(postgres: Any, make_server: Any, make_draft: Any) -> None:
     running = make_server(postgres.new_database())
     ready = Ready(running, make_draft)
     tokens = [running.worker_token() for _ in range(6)]
-    with psycopg.connect(running.database, autocommit=True) as database:
-        database.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-    for ready.token in tokens:
-        assert ready.post(ready.body()).status_code == 201
+    # Several at once, so that several threads hold a connection.
+    _read_selves(running, tokens)
+    for read in (False, True):
+        with psycopg.connect(running.database, autocommit=True) as database:
+            database.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        if read:
+            _read_selves(running, tokens)
+        else:
+            for ready.token in tokens:
+                assert ready.post(ready.body()).status_code == 201
+
+
+def _read_selves(server: Any, tokens: list[str]) -> None:
+    url = f"{server.address}/api/v1/workers/me"
+    with ThreadPoolExecutor(len(tokens)) as pool, plain.Client() as client:
+        replies = pool.map(lambda token: client.get(url, headers={"Authorization": f"Bearer {token}"}), 4 * tokens)
+        assert {reply.status_code for reply in replies} == {200}
 
 
 @pytest.fixture

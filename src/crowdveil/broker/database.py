@@ -37,7 +37,8 @@ def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": False,
+        # Asked once a request: a database that was restarted has closed every thread's connection.
+        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": dict(parse_qsl(parts.query)),
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.signals import request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections, reset_queries
+from django.db import reset_queries
 from gunicorn.app.base import BaseApplication
 
 from crowdveil.broker import caretaker
@@ -37,6 +37,9 @@ class Server(BaseApplication):
             "accesslog": None,
             "limit_request_line": 4094,
             "limit_request_fields": 50,
+            # Nobody's headers name the path or the scheme here; Django reads those of a proxy where it is told of one.
+            "forwarded_allow_ips": "",
+            "forwarder_headers": "",
             "proc_name": "crowdveil",
             "post_worker_init": _begin,
         }
@@ -50,7 +53,5 @@ class Server(BaseApplication):
 def _begin(worker: Any) -> None:
     start_logging()
     share_one_connection()
-    # Connections are looked at when a request ends; nothing happens to them until the same thread begins the next.
-    request_started.disconnect(close_old_connections)
     request_started.disconnect(reset_queries)
     caretaker.start()

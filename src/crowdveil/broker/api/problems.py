@@ -8,11 +8,13 @@ from http.client import responses
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from crowdveil.broker.api.shapes import Problem
+from crowdveil.broker.operations.logs import where
 from crowdveil.broker.refusal import Refusal
 from crowdveil.errors import InputError
 
@@ -55,6 +57,7 @@ def handle_problems(api: NinjaAPI) -> None:
     api.add_exception_handler(Http404, lambda request, error: not_found(request))
     api.add_exception_handler(RequestDataTooBig, lambda request, error: problem(too_large()))
     api.add_exception_handler(SuspiciousOperation, lambda request, error: problem(malformed()))
+    api.add_exception_handler(OperationalError, _no_database)
     api.add_exception_handler(Exception, _failed)
 
 
@@ -75,13 +78,13 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 
 def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
-    # The message of an unexpected error may quote what was sent; only its place is logged.
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
-    _log.error("request failed", extra={"error": type(error).__name__, "where": where})
+    _log.error("request failed", extra={"error": type(error).__name__, "where": where(error)})
     return failed(request)
+
+
+def _no_database(request: HttpRequest, error: Exception) -> HttpResponse:
+    _log.error("database does not answer", extra={"error": type(error).__name__, "where": where(error)})
+    return problem(Refusal("not-ready", "the database does not answer; try again"))
 
 
 def _unauthorized(request: HttpRequest, error: Exception) -> HttpResponse:

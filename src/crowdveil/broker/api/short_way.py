@@ -16,7 +16,6 @@ from io import BytesIO
 from typing import Any
 
 from django.conf import settings
-from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.urls import resolve
 from pydantic_core import from_json
@@ -25,7 +24,7 @@ from crowdveil.broker.api.answering import IDEMPOTENCY_KEY, received
 from crowdveil.broker.api.shapes import Submit
 from crowdveil.broker.identity.tokens import Bearer, bearer_of
 from crowdveil.broker.operations.headers import HEADERS
-from crowdveil.broker.operations.limits import limit
+from crowdveil.broker.operations.limits import COUNTED, limit
 from crowdveil.broker.operations.logs import finished
 from crowdveil.broker.operations.turnstile import places
 
@@ -60,8 +59,7 @@ class ShortWay:
             with places:
                 status, receipt = _received(environ, found[1], body)
         except Exception:  # noqa: BLE001  # the framework says what was wrong, in the same words as ever
-            # A connection that the database has closed is given up, so that the framework begins with another.
-            close_old_connections()
+            # The framework begins by giving up a connection that the database has closed.
             environ["wsgi.input"] = BytesIO(body)
             return self._framework(environ, start_response)
         content = json.dumps(receipt).encode()
@@ -90,7 +88,9 @@ def _plain(environ: Environ) -> bool:
 
 @lru_cache(maxsize=64)
 def _is_ours(host: str) -> bool:
-    return validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS)
+    # What is no host name at all has an empty domain, which a broker that answers to every name would let pass.
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
 def _received(environ: Environ, study: str, body: bytes) -> tuple[int, dict[str, Any]]:
@@ -98,8 +98,10 @@ def _received(environ: Environ, study: str, body: bytes) -> tuple[int, dict[str,
     if not _KEY.fullmatch(key):
         raise Unusual
     payload = Submit.model_validate(from_json(body, allow_inf_nan=False))
-    # Last, so that what goes through the framework after all is counted there.
+    # Last, so that what goes through the framework after all is counted there; what is refused from here on is not
+    # counted again. No client can say so: what comes with a request has a name that begins with HTTP.
     limit(f"token {bearer.token}", settings.RATE_LIMIT)
+    environ[COUNTED] = bearer.token
     return received(bearer, study, payload, key)
 
 

@@ -28,11 +28,37 @@ class JsonLines(logging.Formatter):
         return _encode(line)
 
 
+class OnlyTheKind(logging.Filter):
+    """Of what the HTTP server says about a request: that one failed and where, and not a byte of it.
+
+    It would quote what it cannot read beside the address it came from: a token in a broken header, or, after a length
+    that was announced too small, reports.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            record.error, record.where = type(error).__name__, where(error)
+        record.msg, record.args = "request not understood or not finished", ()
+        record.exc_info = record.exc_text = None
+        return True
+
+
+def where(error: BaseException) -> str:
+    """The place of an error without its message, which may quote what was sent."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
+
+
 def start_logging() -> None:
-    root = logging.getLogger("crowdveil")
+    root, server = logging.getLogger("crowdveil"), logging.getLogger("gunicorn.error")
     root.handlers[:] = _handlers(os.environ.get("CROWDVEIL_LOG", "-"))
     root.setLevel(logging.INFO)
     root.propagate = False
+    server.handlers[:] = root.handlers
+    server.addFilter(OnlyTheKind())
     # Django would print the addresses that were asked for, ids included.
     django = logging.getLogger("django")
     django.handlers[:] = [logging.NullHandler()]
