@@ -61,6 +61,11 @@ def tell_by_skipping(signed: dict[str, Any]) -> None:
     signed["definition"]["protects_participation"] = False
 
 
+def swap_names(signed: dict[str, Any]) -> None:
+    low, medium = signed["definition"]["levels"]
+    low["name"], medium["name"] = "high", "medium"
+
+
 TAMPERED = {
     "text changed": (lambda s: s["definition"].update(title="Other"), "does not match its hash"),
     "text changed and hashed anew": (lambda s: (s["definition"].update(title="Other"), rehash(s)), "signature"),
@@ -85,8 +90,9 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
         (unprotect, "not as protected"),
         (swap_weights, "changed on the way"),
         (tell_by_skipping, "that tells the answer"),
+        (swap_names, "level high costs more privacy than level medium"),
     ],
-    ids=["weaker channel", "no protection", "weights swapped", "skips that tell"],
+    ids=["weaker channel", "no protection", "weights swapped", "skips that tell", "high that hides least"],
 )
 def test_even_a_signed_study_is_refused_when_its_channels_lie(
     signed: dict[str, Any], change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +125,17 @@ def test_a_level_whose_name_promises_protection_must_have_it(
     rehash(spoilt)
     with pytest.raises(StudyError, match="protects nothing"):
         Study.checked(spoilt, spoilt["log"], signed["public_key"])
+
+
+def test_the_broker_opens_no_study_whose_higher_level_hides_less(sqlite_server: Any, make_draft: Any) -> None:
+    levels = [
+        {"name": name, "mechanism": "randomized-response", "epsilon": epsilon, "pay_cents": 1}
+        for name, epsilon in (("low", "1"), ("high", "1.5"))
+    ]
+    requester = sqlite_server.requester("careless lab")
+    study = requester.create(make_draft(levels=levels))
+    with pytest.raises(ProblemError, match=r"level high must cost no more ε than level low \(2\); got 3"):
+        requester.open(study)
 
 
 class Rewriting(httpx.HTTPTransport):

@@ -168,6 +168,13 @@ def card(study: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def rename(levels: list[dict[str, Any]]) -> None:
+    """What is called high hides least."""
+    levels.reverse()
+    for level, name in zip(levels, ("low", "medium", "high"), strict=True):
+        level["name"] = name
+
+
 def tampered() -> list[tuple[str, dict[str, Any]]]:
     """Studies that a device must refuse to answer, each with the reason; whatever is not the reason fits."""
     honest = definition()
@@ -197,6 +204,7 @@ def tampered() -> list[tuple[str, dict[str, Any]]]:
     changed("study.level", lambda study: study["levels"][0].update(name="lowest"))
     changed("study.level", lambda study: study["levels"].append(study["levels"][0] | {"name": "high"}))
     changed("study.level", lambda study: study["levels"].reverse())
+    changed("study.protection", lambda study: rename(study["levels"]))
     telling = definition(protects=False, levels=("none", "medium"))
     telling["questions"][2]["show_if"] = {"question": "smoked", "any_of": ["yes"]}
     cases.append(("study.skips", telling, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -15,6 +16,7 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.wire import canonical, sha256_of
 
 FORMAT = "crowdveil-study/1"
+LEVELS = ("low", "medium", "high")
 
 
 class StudyError(CrowdveilError):
@@ -64,6 +66,7 @@ class Study:
             levels = {level["name"]: _level(definition, level) for level in definition["levels"]}
         except InputError as error:
             raise StudyError(f"a channel of this study is not what it claims to be: {error}") from None
+        _check_order(levels)
         return cls(definition["id"], sha256, definition, levels)
 
 
@@ -101,6 +104,14 @@ def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
     if charge != level["charge"]:
         raise StudyError(f"level {level['name']} says it costs {level['charge']} but its channels cost {charge}")
     return Level(level["name"], level["protected"], level["pay_cents"], channels, charge)
+
+
+def _check_order(levels: dict[str, Level]) -> None:
+    # For the same reason, "high" must not come to mean less than "low".
+    charges = [(name, levels[name].charge or {}) for name in LEVELS if name in levels]
+    for (lower, least), (higher, most) in pairwise(charges):
+        if most["epsilon_nano"] > least["epsilon_nano"]:
+            raise StudyError(f"level {higher} costs more privacy than level {lower}: it is not what its name says")
 
 
 def _channel(definition: dict[str, Any], level: dict[str, Any], question: dict[str, Any]) -> Channel:

@@ -7,7 +7,7 @@ import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
 import { count, unfold } from "./forms.js";
 import { refuseUnless } from "./refusal.js";
-/** @import { Channel, Probability } from "./types.js" */
+/** @import { Channel, Probability, ReadWeights } from "./types.js" */
 
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
@@ -96,7 +96,7 @@ function readTable({ inputs, outputs, bits, weights: spelled, kind }) {
   return { rotation: null, weights };
 }
 
-/** @param {any} spelled @param {number} nInputs @param {number} nOutputs @returns {bigint[][]} */
+/** @type {ReadWeights} */
 function readWeights(spelled, nInputs, nOutputs) {
   const fits = Array.isArray(spelled) && spelled.length === nInputs &&
     spelled.every((row) => Array.isArray(row) && row.length === nOutputs);

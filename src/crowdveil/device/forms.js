@@ -2,7 +2,7 @@
  * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
  */
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { Combinations, Shape } from "./types.js" */
+/** @import { Clamp, Combinations, Shape, Subset } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
@@ -21,10 +21,7 @@ export function unfold(kind, shape) {
   throw new Refusal("channel.kind");
 }
 
-/**
- * Outputs are all subsets of `size` inputs in order; what is missing to 2^bits goes to the first that hold the input.
- * @param {number} size @param {bigint} inside @param {bigint} outside @param {Shape} shape
- */
+/** What is missing to 2^bits goes to the first subsets that hold the input. @type {Subset} */
 function subset(size, inside, outside, { inputs, outputs, bits }) {
   refuseUnless(size >= 1 && size < inputs && choose(inputs, size) === BigInt(outputs), "channel.shape");
   const holding = choose(inputs - 1, size - 1);
@@ -40,10 +37,7 @@ function subset(size, inside, outside, { inputs, outputs, bits }) {
   });
 }
 
-/**
- * Noise added to the level and clamped to the outputs; input x stands at output `offset` + x; ∅ is the mean row.
- * @param {bigint[]} noise @param {number} offset @param {boolean} nullInput @param {Shape} shape
- */
+/** Input x stands at output `offset` + x; ∅ is the mean row. @type {Clamp} */
 function clamp(noise, offset, nullInput, { inputs, outputs, bits }) {
   refuseUnless(noise.length % 2 === 1, "channel.shape");
   const reach = (noise.length - 1) / 2;

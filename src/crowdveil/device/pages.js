@@ -9,7 +9,7 @@ import { Refusal } from "./refusal.js";
 import { budgetBar, button, choice, help, levelLine, notice, panel, panels, questionField, radio, text } from "./render.js";
 import { visible } from "./study.js";
 import { budget } from "./worker.js";
-/** @import { Charge, Context, Draft, Entry, Line, State, Study } from "./types.js" */
+/** @import { Charge, Context, Draft, Entry, Line, Offer, State, Study } from "./types.js" */
 
 const LEVELS = ["high", "medium", "low", "none"];
 
@@ -105,7 +105,7 @@ function warning(said) {
   return tags ? t("study.warning", { what: tags.split(", ").map((tag) => t(`asks.${tag}`).replace("asks.", "")).join(", ") }) : said;
 }
 
-/** @param {Context} context @param {Study} study @param {{isSigned: boolean | null, problem: string, warnings: string[]}} around */
+/** @type {Offer} */
 function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
   const { definition } = study, usual = state.me?.level;
   // Whoever wants protection must choose to do without.

@@ -5,7 +5,7 @@
 import { h, icon, withValue } from "./dom.js";
 import { money, percent, shownUp, t } from "./i18n.js";
 import { mostSure, symbols } from "./study.js";
-/** @import { Budget, Child, Choice, Entry, Field, Level, Panel, Question, Radio, Study, Values } from "./types.js" */
+/** @import { Budget, Child, Choice, Entry, Field, InWords, Level, Panel, Question, Radio, Study, Values } from "./types.js" */
 
 const MOST_BUTTONS = 12;
 
@@ -29,7 +29,7 @@ export function choice(label, values, current, onchoice, words) {
   return h("label.field", h("span", label), h("select", { onchange: withValue(onchoice) }, options));
 }
 
-/** @param {unknown} spelled  a symbol of a channel: ∅, an option, a level, ticked boxes or a subset @param {any} [domain] @returns {string} */
+/** @type {InWords} */
 function inWords(spelled, domain) {
   if (spelled === null || spelled === undefined) return t("review.empty");
   if (Array.isArray(spelled)) return `{ ${spelled.map((part) => inWords(part, domain)).join(", ")} }`;

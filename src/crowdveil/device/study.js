@@ -30,6 +30,7 @@ export function readStudy(answer, entry, id) {
   checkQuestions(shared.questions);
   checkNames(definition.levels.map((/** @type {any} */ level) => level.name));
   const levels = definition.levels.map((/** @type {any} */ level) => readLevel(level, channels, shared));
+  checkOrder(levels);
   checkSkips(shared, levels);
   return Object.freeze({ ...shared, levels });
 }
@@ -64,6 +65,14 @@ function checkQuestions(questions) {
 function checkNames(names) {
   const inOrder = LEVELS.filter((name) => names.includes(name));
   refuseUnless(names.length > 0 && names.join() === inOrder.join(), "study.level", { got: names.join() });
+}
+
+/** "High" must not come to cost more than "low". @param {Study["levels"]} levels */
+function checkOrder(levels) {
+  levels.filter((level) => level.protected).reduce((most, { name, charge: { epsilon } }) => {
+    refuseUnless(epsilon <= most, "study.protection", { level: name });
+    return epsilon;
+  }, Infinity);
 }
 
 /** Where skipping is visible, a question that depends on an answer would tell it by being reported. @type {CheckSkips} */

@@ -25,9 +25,14 @@ export type Channel = {
   sha256: string;
 };
 
+export type ReadWeights = (spelled: any, nInputs: number, nOutputs: number) => bigint[][];
 export type Probability = (channel: Channel, input: number, output: number) => number;
 export type Combinations = (n: number, size: number, first?: number) => number[][];
 export type Shape = { inputs: number; outputs: number; bits: number };
+/** Outputs are all subsets of `size` inputs, in order. */
+export type Subset = (size: number, inside: bigint, outside: bigint, shape: Shape) => bigint[][];
+/** Noise is added to the level and clamped to the outputs. */
+export type Clamp = (noise: bigint[], offset: number, nullInput: boolean, shape: Shape) => bigint[][];
 export type ByteSource = { take: (nBytes: number) => Uint8Array };
 
 // the ledger
@@ -157,6 +162,8 @@ export type Choice = (
   label: string, values: string[], current: string, onchoice: (value: string) => void, words: (value: string) => string,
 ) => HTMLElement;
 export type Panel = (kind: string, drawing: "lock" | "send" | "eye", title: string, content: string) => HTMLElement;
+/** Spelled is a symbol of a channel: ∅, an option, a level, ticked boxes or a subset. */
+export type InWords = (spelled: unknown, domain?: any) => string;
 /** undefined: skipped */
 export type OnAnswer = (symbol: string | undefined) => void;
 export type Context = {
@@ -167,6 +174,8 @@ export type Context = {
   go: (work: () => Promise<unknown>, said?: (result: any) => string) => Promise<void>;
   release: { name: string; signed: boolean };
 };
+export type Around = { isSigned: boolean | null; problem: string; warnings: string[] };
+export type Offer = (context: Context, study: Study, around: Around) => Child[];
 
 // the network
 export type Call = (

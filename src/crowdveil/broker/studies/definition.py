@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from crowdveil.accounting.nano import nano_up
@@ -15,6 +16,7 @@ from crowdveil.broker import clock
 from crowdveil.broker.studies.channels import channels_of, charge_of
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
+from crowdveil.errors import InputError
 
 FORMAT = "crowdveil-study/1"
 
@@ -23,6 +25,7 @@ def build_definition(study: str, requester: str, draft: Draft, gold_commitment: 
     """The public document of a study."""
     channels: dict[str, Channel] = {}
     levels = [_level(draft, level, channels) for level in draft.levels]
+    _check_order(levels)
     return {
         "format": FORMAT,
         "id": study,
@@ -58,6 +61,18 @@ def _level(draft: Draft, level: Level, seen: dict[str, Channel]) -> dict[str, An
         "charge": charge_of(list(channels.values()), draft.max_answers),
         "channels": {question: channel.sha256 for question, channel in channels.items()},
     }
+
+
+def _check_order(levels: list[dict[str, Any]]) -> None:
+    """People choose a level by its name before they see a study, so a higher one may not cost them more privacy."""
+    for lower, higher in pairwise(level for level in levels if level["protected"]):
+        least, most = (level["charge"]["epsilon_nano"] for level in (lower, higher))
+        if most > least:
+            raise InputError(
+                f"level {higher['name']} must cost no more ε than level {lower['name']} ({least / 1e9:g}); "
+                f"got {most / 1e9:g}",
+                fix="give it a smaller epsilon",
+            )
 
 
 @dataclass(frozen=True, slots=True)
