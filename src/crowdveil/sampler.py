@@ -25,7 +25,7 @@ _SLICE = 1 << 15
 # A guide of this many cells (rows × cells a row) stays in the cache too, and pays from this many reports on.
 _GUIDE_CELLS = 1 << 19
 _GUIDE_BITS = 12
-_GUIDE_FROM = 1 << 14
+GUIDE_FROM = 1 << 14
 
 _Rows: TypeAlias = NDArray[np.int32]
 _Through: TypeAlias = Callable[[_Rows, NDArray[Any]], NDArray[Any]]
@@ -45,7 +45,7 @@ def draw(channel: Channel, answers: NDArray[Any], entropy: Entropy) -> NDArray[n
 def _sampler(channel: Channel, n: int) -> _Through:
     if isinstance(channel.form, Rotate):
         return Rotation(channel)
-    return Guided(channel) if n >= _GUIDE_FROM else Thresholds(channel)
+    return Guided(channel) if n >= GUIDE_FROM else Thresholds(channel)
 
 
 def _input_codes(channel: Channel, answers: NDArray[Any]) -> _Rows:

@@ -11,6 +11,7 @@ with s options. Everything here is computed with fractions; only the final logar
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -65,6 +66,19 @@ def value_epsilon_at_most(n_answers: int, n_options: int, low: Fraction, high: F
     lied = max(1 - high, _mean_at_least(n_answers, 1 - low))
     others = n_options - 1
     return log_up(max(Fraction(1), others * (1 / kept - 1), (1 / lied - 1) / others))
+
+
+def value_epsilon_of_any(n_options: int, low: Fraction, high: Fraction) -> float:
+    """What `value_epsilon` never exceeds, however many answers: the ε of one whose p is known (∞ if p may be 0 or 1).
+
+    >>> value_epsilon_of_any(2, Fraction(1, 4), Fraction(1, 2)) == log_up(Fraction(3))
+    True
+    """
+    _check(1, n_options, low, high)
+    if low == 0 or high == 1:
+        return math.inf
+    others = n_options - 1
+    return log_up(max(Fraction(1), others * (1 / low - 1), (1 / (1 - high) - 1) / others))
 
 
 def _mean_at_least(k: int, end: Fraction) -> Fraction:

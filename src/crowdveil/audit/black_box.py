@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.audit.bound import ALPHA, Bound, choose, measure
+from crowdveil.audit.reading import reader
 from crowdveil.errors import InputError
 
 Source: TypeAlias = Callable[[int, int], NDArray[Any]]
@@ -41,11 +42,13 @@ def black_box(
     if not 0 <= delta < 1:
         raise InputError(f"the δ of a claim must be from 0 to below 1; got {delta}", fix="leave it out for pure ε")
     tested = list(permutations(range(n_inputs), 2)) if pairs is None else [*pairs, *((b, a) for a, b in pairs)]
-    seen, sized = ([np.asarray(source(each, samples // 4)) for each in range(n_inputs)] for _ in range(2))
+    drawn = [np.asarray(source(each, samples // 4)) for _ in range(2) for each in range(n_inputs)]
+    read = reader(drawn)
+    seen, sized = ([read(batch) for batch in half] for half in (drawn[:n_inputs], drawn[n_inputs:]))
     views = _views(seen)
     choices = [choose(_counts(view, seen), _counts(view, sized), tested, alpha=alpha, delta=delta) for view in views]
     best = max(range(len(views)), key=lambda index: choices[index].score)
-    fresh = [np.asarray(source(each, samples - 2 * (samples // 4))) for each in range(n_inputs)]
+    fresh = [read(np.asarray(source(each, samples - 2 * (samples // 4)))) for each in range(n_inputs)]
     return measure(choices[best], _counts(views[best], fresh), alpha=alpha, delta=delta)
 
 
@@ -72,7 +75,21 @@ def _views(halves: Sequence[NDArray[Any]]) -> list[_View]:
         for projection in _projections(finite)
         for view in _flat_views(halves, lambda reports, projection=projection: projection(_numbers(reports)))  # type: ignore[misc]
     ]
-    return views if all(np.isfinite(half).all() for half in halves) else [*views, _flat_view(halves, _gaps)]
+    if not all(np.isfinite(half).all() for half in halves):
+        views.append(_flat_view(halves, _gaps))
+    return [*views, *_raw_views(halves)]
+
+
+def _raw_views(halves: Sequence[NDArray[Any]]) -> list[_View]:
+    """The first coordinates bit by bit, where projections would lose something: the sign of 0, or what is no number."""
+    odd = [np.isnan(half) | (half == 0) & np.signbit(half) for half in halves if half.dtype.kind == "f"]
+    columns = range(min(halves[0].shape[1], _MOST_COORDINATES)) if any(each.any() for each in odd) else range(0)
+    views = [_repeated_view([half[:, column] for half in halves], _column(column)) for column in columns]
+    return [view for view in views if view is not None]
+
+
+def _column(index: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda reports: reports[:, index]
 
 
 def _numbers(reports: NDArray[Any]) -> NDArray[Any]:
@@ -102,21 +119,28 @@ def _codes(flat: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
 
 
 def _repeated_view(flat: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> _View | None:
-    """Numbers that were seen more than once: a report that is now and then the answer itself hides among noise."""
+    """Numbers that were seen more than once: a report that is now and then the answer itself hides among noise.
+
+    They are told apart by their bits: −0 is not 0, and what is no number can still say something.
+    """
     if not all(each.dtype.kind in "iubf" for each in flat):
         return None
-    values, counts = np.unique(np.concatenate(flat).astype(np.float64), return_counts=True)
+    values, counts = np.unique(_bits(np.concatenate(flat)), return_counts=True)
     often = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CODES])
-    kept = values[often][(counts[often] > 1) & ~np.isnan(values[often])]
+    kept = values[often][counts[often] > 1]
     if len(kept) == 0:
         return None
 
     def cell(reports: NDArray[Any]) -> NDArray[np.int64]:
         numbers = project(reports).astype(np.float64)
-        place = np.minimum(np.searchsorted(kept, numbers), len(kept) - 1)
-        return np.where(kept[place] == numbers, place, len(kept) + np.isnan(numbers))
+        place = np.minimum(np.searchsorted(kept, _bits(numbers)), len(kept) - 1)
+        return np.where(kept[place] == _bits(numbers), place, len(kept) + np.isnan(numbers))
 
     return _View(cell, len(kept) + 2)
+
+
+def _bits(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
 
 
 def _radix(halves: Sequence[NDArray[Any]]) -> NDArray[np.int64] | None:

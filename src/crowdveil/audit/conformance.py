@@ -11,18 +11,20 @@ import shutil
 import subprocess
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from itertools import accumulate
 
 import numpy as np
 
+from crowdveil.answers import Answers
 from crowdveil.audit.row import Verdict
 from crowdveil.channel import Channel
-from crowdveil.domain import EMPTY
+from crowdveil.domain import EMPTY, Domain
 from crowdveil.entropy import Entropy, FixedBytes
 from crowdveil.forms import Rotate
-from crowdveil.sampler import draw
+from crowdveil.mechanisms import Mechanism
+from crowdveil.sampler import GUIDE_FROM, draw
 
 _MOST_ROWS = 64
 _MOST_EDGES = 2048
@@ -55,9 +57,44 @@ def vector_of(channel: Channel, entropy: Entropy) -> Vector:
 
 
 def python_conforms(vector: Vector) -> Verdict:
-    """The Python sampler draws what the specification demands."""
-    reports = draw(vector.channel, np.array(vector.answers), FixedBytes(vector.data))
-    return "holds" if tuple(reports.tolist()) == vector.reports else "exceeds"
+    """The Python sampler draws what the specification demands, few reports and many: these are read from a guide."""
+    told = (draw(each.channel, np.array(each.answers), FixedBytes(each.data)) for each in (vector, _many(vector)))
+    return "holds" if all(_is(reports.tolist(), vector) for reports in told) else "exceeds"
+
+
+def mechanism_conforms(subject: Mechanism, domain: Domain, vector: Vector) -> Verdict:
+    """The mechanism itself does, each answer being that of another worker; and again with all in reverse order, which
+    whoever remembers an answer or a worker would not survive.
+    """
+    told = (_randomized(subject, domain, each) for each in (vector, _reversed(vector)))
+    return "holds" if next(told) == vector.reports and next(told) == vector.reports[::-1] else "exceeds"
+
+
+def _randomized(subject: Mechanism, domain: Domain, vector: Vector) -> tuple[int, ...]:
+    n, codes = len(vector.answers), np.array(vector.answers, dtype=np.int32)
+    worker = np.flatnonzero(codes != EMPTY).astype(np.int32)
+    answers = Answers(worker, np.zeros_like(worker), codes[worker], np.arange(n), np.zeros(1, dtype=np.int64), domain)
+    reports = subject.randomize(answers, FixedBytes(vector.data))
+    told = np.full(n, EMPTY)
+    told[reports.worker] = reports.report
+    same = [channel.sha256 for channel in reports.channels] == [vector.channel.sha256]
+    return tuple(told.tolist()) if same and len(reports.worker) == n else ()
+
+
+def _many(vector: Vector) -> Vector:
+    times = GUIDE_FROM // len(vector.answers) + 1
+    return replace(vector, answers=vector.answers * times, data=vector.data * times)
+
+
+def _reversed(vector: Vector) -> Vector:
+    size = vector.channel.bits // 8
+    words = [vector.data[start : start + size] for start in range(0, len(vector.data), size)]
+    return replace(vector, answers=vector.answers[::-1], data=b"".join(words[::-1]))
+
+
+def _is(reports: list[int], vector: Vector) -> bool:
+    """The demanded reports, once or again and again."""
+    return tuple(reports) == vector.reports * (len(reports) // len(vector.reports))
 
 
 def javascript_conforms(vectors: Sequence[Vector]) -> list[Verdict]:

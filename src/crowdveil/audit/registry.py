@@ -7,11 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.audit.black_box import black_box
 from crowdveil.audit.bound import Bound
-from crowdveil.audit.conformance import Vector, javascript_conforms, python_conforms, vector_of
+from crowdveil.audit.conformance import (
+    Vector,
+    javascript_conforms,
+    mechanism_conforms,
+    python_conforms,
+    vector_of,
+)
 from crowdveil.audit.exact import exact_audit
 from crowdveil.audit.floating_point import (
     Noise,
@@ -20,6 +27,7 @@ from crowdveil.audit.floating_point import (
     named_share_of_table,
     numpy_laplace,
 )
+from crowdveil.audit.reading import reader
 from crowdveil.audit.row import Row, Verdict, refuted
 from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
 from crowdveil.domain import Domain, Scale
@@ -27,12 +35,14 @@ from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Laplace, Mechanism, TwoLayer, mechanism
+from crowdveil.two_layer_law import value_epsilon_of_any
 
 SAMPLES = 200_000
 # Mechanisms that solve a system for each worker are sampled less; see `--samples`.
 SLOW_SAMPLES = 40_000
 _JOINT_ANSWERS = 20
 _NAMED_SAMPLES = 4_000
+_REPEATS = 200
 
 
 def audit_mechanism(
@@ -90,6 +100,7 @@ def audit_callable(
     n = samples or affordable_samples(subject, SAMPLES)
     bound = _bound(subject, n, delta)
     checks, words = _foreign_floating_point(subject, domain, claimed)
+    words += _constant(subject)
     return Row(
         name,
         _unit(participation),
@@ -129,11 +140,15 @@ def _exact_row(
     claim = guarantee.epsilon if claimed is None else claimed
     found = exact_audit(channel, claim)
     vector = vector_of(channel, entropy)
-    checks: dict[str, Verdict] = {"python": python_conforms(vector)}
+    told = (python_conforms(vector), mechanism_conforms(subject, domain, vector))
+    checks: dict[str, Verdict] = {"python": "holds" if set(told) == {"holds"} else "exceeds"}
     if not channel.is_identity:
         checks["floating-point"] = "holds" if named_share_of_table(channel.every_weight()) == 0 else "exceeds"
     note = "not protected: the report is the answer" if channel.is_identity else ""
-    row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=found.verdict, checks=checks, note=note)
+    verdict = found.verdict
+    if verdict == "holds" and type(subject).randomize is not ChannelMechanism.randomize:
+        verdict, note = "unknown", "the table holds, but reports are drawn by other code, of which it proves nothing"
+    row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=verdict, checks=checks, note=note)
     return row, vector
 
 
@@ -148,15 +163,16 @@ def _with_javascript(tables: Iterable[tuple[Row, Vector]]) -> list[Row]:
 
 
 def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None) -> Row:
-    """Answers share one secret: the exact law of twenty of them."""
+    """Answers share one secret: the exact law of twenty of them refutes, and only that of any number proves."""
     exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon
     claim = subject.claimed(domain) if claimed is None else claimed
+    proven = value_epsilon_of_any(domain.size, *subject.bounds(domain)) <= claim
     return Row(
         subject.name,
         "value",
         claim,
         exact=exact,
-        verdict="exceeds" if exact > claim else "holds",
+        verdict="exceeds" if exact > claim else "holds" if proven else "unknown",
         research_only=True,
         note=f"for a worker with {_JOINT_ANSWERS} answers",
     )
@@ -199,19 +215,33 @@ def _floating_point(subject: Mechanism, domain: Domain, source: Subject) -> tupl
 
 def _foreign_floating_point(source: Subject, domain: Domain, claimed: float) -> tuple[dict[str, Verdict], str]:
     """The same for code that adds NumPy's Laplace noise of scale range/ε, known by reaching all its own reports."""
-    few = source.source(0, 10)
+    read = reader([few := source.source(0, 10)])
+    few = read(few)
     if not isinstance(domain, Scale) or not claimed > 0 or few.ndim != 1 or few.dtype.kind != "f":
         return {}, ""
     noise = numpy_laplace(domain.range / claimed)
     if named_share(few, float(domain.low), noise) > 0:
         return {}, ""
-    return _named(source.source(0, _NAMED_SAMPLES), domain, noise)
+    return _named(read(source.source(0, _NAMED_SAMPLES)), domain, noise)
 
 
 def _named(reports: NDArray[Any], domain: Domain, noise: Noise) -> tuple[dict[str, Verdict], str]:
     share = named_share(reports, float(domain.numbers[-1]), noise)
     words = f"; {math.floor(100 * share)} % of the reports prove by their last digits that another answer was not given"
-    return ({"floating-point": "exceeds"}, words) if share > 0 else ({"floating-point": "holds"}, "")
+    return ({"floating-point": "exceeds"}, words) if share > 0 else ({"floating-point": "unknown"}, "")
+
+
+def _constant(subject: Subject) -> str:
+    """Code that remembers its draws gives one sample, however often it is called."""
+    few = [subject.source(each, _REPEATS) for each in range(subject.n_inputs)]
+    read = reader(few)
+    still = sum(len(np.unique(read(batch).astype(str), axis=0)) == 1 for batch in few)
+    if not still:
+        return ""
+    return (
+        f"; for {still} of {subject.n_inputs} answers no report ever varied: code that remembers what it drew cannot "
+        "be audited by calling it again"
+    )
 
 
 def _bound(subject: Subject, samples: int, delta: float) -> Bound:

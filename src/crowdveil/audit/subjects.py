@@ -151,27 +151,11 @@ def _one_by_one(called: Callable[..., Any], answer: Any, n: int) -> NDArray[Any]
 
 
 def _as_array(reports: Any) -> NDArray[Any]:
-    """Numbers stay numbers; anything else is compared by how it is written."""
-    if isinstance(reports, np.ndarray) and reports.dtype.kind in "iubf":
+    """Arrays of numbers as they are; of anything else the reports themselves, to be read all alike by `reader`."""
+    if isinstance(reports, np.ndarray) and reports.dtype.kind in "iubf" and reports.ndim > 0:
         return reports if reports.ndim < 3 else reports.reshape(len(reports), -1)
     listed = list(reports)
-    if all(isinstance(each, int | float | np.number) for each in listed):
-        return np.array(listed)
-    if listed and all(isinstance(each, list | tuple | np.ndarray) for each in listed):
-        return _vectors(listed)
-    return _words(listed)
-
-
-def _vectors(listed: list[Any]) -> NDArray[Any]:
-    """Reports of one length and of numbers only are rows of a table."""
-    try:
-        table = np.array(listed)
-    except ValueError:
-        return _words(listed)
-    return table.reshape(len(listed), -1) if table.dtype.kind in "iubf" and table.size else _words(listed)
-
-
-def _words(listed: list[Any]) -> NDArray[Any]:
-    words = np.empty(len(listed), dtype=object)
-    words[:] = [repr(each) for each in listed]
-    return words
+    raw = np.empty(len(listed), dtype=object)
+    for place, report in enumerate(listed):
+        raw[place] = report
+    return raw
