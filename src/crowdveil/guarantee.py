@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any, Literal, TypeAlias
 
 from crowdveil.errors import InputError
-from crowdveil.exact import json_number
+from crowdveil.exact import decimal_text, json_number
 
 Unit: TypeAlias = Literal["value", "cell", "vector"]
 
@@ -50,6 +52,24 @@ class Guarantee:
             "protects_participation": self.protects_participation,
         }
 
+    def to_record(self) -> dict[str, object]:
+        """For a record that is hashed: numbers as texts, because hashes must agree everywhere."""
+        return {
+            "unit": self.unit,
+            "epsilon": repr(self.epsilon),
+            "rho": repr(self.rho),
+            "delta": repr(self.delta),
+            "protects_participation": self.protects_participation,
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_record(cls, fields: Mapping[str, Any]) -> Guarantee:
+        """The promise of a research mechanism, which alone is written into records."""
+        epsilon, rho, delta = (float(fields[name]) for name in ("epsilon", "rho", "delta"))
+        protects, note = fields["protects_participation"], fields["note"]
+        return cls(fields["unit"], epsilon, rho, delta, protects, research_only=True, note=note)
+
     def __str__(self) -> str:
         if not self.protected:
             return "not protected: the report is the answer (ε = ∞)"
@@ -69,6 +89,20 @@ def round_up(epsilon: float, digits: int = 4) -> str:
     # The dust of a sum such as 0.1 + 0.2 is no loss, but a loss is never shown as none.
     steps = max(math.ceil(epsilon * 10**digits - 1e-12), int(epsilon > 0))
     return f"{steps / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def round_down(amount: float, digits: int = 4) -> str:
+    """What is left or proven as text, rounded down: a printed number never promises, or accuses, too much.
+
+    >>> round_down(1234.56789), round_down(0.3)
+    ('1234.5678', '0.3')
+    """
+    if math.isinf(amount):
+        return "∞"
+    if amount >= _WHOLE:
+        return f"{amount:.0f}"
+    # As it is spelled: binary dust would take a step off 0.3.
+    return decimal_text(Decimal(repr(float(amount))).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
 
 
 def positive_epsilon(epsilon: float) -> float:

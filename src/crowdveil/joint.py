@@ -47,18 +47,8 @@ class JointChannel(Channel):
         return sha256_of(self._record())
 
     def _record(self) -> dict[str, object]:
-        promise = self.promise
-        return {
-            "format": FORMAT,
-            "mechanism": self.mechanism,
-            "unit": promise.unit,
-            "epsilon": repr(promise.epsilon),
-            "rho": repr(promise.rho),
-            "delta": repr(promise.delta),
-            "protects_participation": promise.protects_participation,
-            "note": promise.note,
-            "channel": self.alone.to_json(),
-        }
+        head = {"format": FORMAT, "mechanism": self.mechanism, "channel": self.alone.to_json()}
+        return head | self.promise.to_record()
 
     def to_json(self) -> dict[str, object]:
         return self._record() | {"sha256": self.sha256}
@@ -67,10 +57,7 @@ class JointChannel(Channel):
     def from_json(cls, data: Any) -> JointChannel:
         """Read a record back; a changed one is refused."""
         try:
-            epsilon, rho, delta = (float(data[name]) for name in ("epsilon", "rho", "delta"))
-            protects, note = data["protects_participation"], data["note"]
-            promise = Guarantee(data["unit"], epsilon, rho, delta, protects, research_only=True, note=note)
-            found = cls.of(Channel.from_json(data["channel"]), data["mechanism"], promise)
+            found = cls.of(Channel.from_json(data["channel"]), data["mechanism"], Guarantee.from_record(data))
             unchanged = found.to_json() == data
         except (KeyError, TypeError, ValueError):
             unchanged = False

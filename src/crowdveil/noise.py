@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from crowdveil.errors import ChannelError
 from crowdveil.guarantee import Guarantee
@@ -27,18 +28,8 @@ class NoiseRecord:
         return self.guarantee.protects_participation
 
     def _fields(self) -> dict[str, object]:
-        promise = self.guarantee
-        return {
-            "format": FORMAT,
-            "mechanism": self.mechanism,
-            "variance": repr(self.variance),
-            "unit": promise.unit,
-            "epsilon": repr(promise.epsilon),
-            "rho": repr(promise.rho),
-            "delta": repr(promise.delta),
-            "protects_participation": promise.protects_participation,
-            "note": promise.note,
-        }
+        head = {"format": FORMAT, "mechanism": self.mechanism, "variance": repr(self.variance)}
+        return head | self.guarantee.to_record()
 
     @property
     def sha256(self) -> str:
@@ -48,22 +39,12 @@ class NoiseRecord:
         return self._fields() | {"sha256": self.sha256}
 
     @classmethod
-    def from_json(cls, data: object) -> NoiseRecord:
+    def from_json(cls, data: Any) -> NoiseRecord:
         """Read a record back; a changed one is refused."""
         try:
-            fields = {key: value for key, value in data.items() if key != "sha256"}  # type: ignore[attr-defined]
-            promise = Guarantee(
-                fields["unit"],
-                float(fields["epsilon"]),
-                float(fields["rho"]),
-                float(fields["delta"]),
-                fields["protects_participation"],
-                research_only=True,
-                note=fields["note"],
-            )
-            record = cls(fields["mechanism"], float(fields["variance"]), promise)
+            record = cls(data["mechanism"], float(data["variance"]), Guarantee.from_record(data))
             unchanged = record.to_json() == data
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError):
             unchanged = False
         if not unchanged:
             raise ChannelError("the noise record was changed or is not understood", fix="make the reports again")

@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     Mutant(
         "a secret counted question by question",
-        "cli/account.py",
+        "accounting/questions.py",
         "total = sum(spend.count for spend in everything if spend.law == law)",
         "total = changed",
         "tests/cli/test_account.py",

@@ -6,6 +6,7 @@ from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, TwoLayerLaw, Unprotected
 from crowdveil.accounting.ledger import Budget, Ledger, Loss
 from crowdveil.accounting.nano import nano_down, nano_up
+from crowdveil.accounting.questions import SpendsByQuestion, Totals, worker_totals
 from crowdveil.accounting.spend import Spend, cells_at_stake
 from crowdveil.accounting.sqlite import SqliteStorage
 from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage
@@ -27,8 +28,10 @@ __all__ = [
     "Receipt",
     "Release",
     "Spend",
+    "SpendsByQuestion",
     "SqliteStorage",
     "Storage",
+    "Totals",
     "TwoLayerLaw",
     "Unprotected",
     "cells_at_stake",
@@ -41,4 +44,5 @@ __all__ = [
     "releases",
     "rho_max",
     "totals",
+    "worker_totals",
 ]

@@ -15,7 +15,7 @@ from crowdveil.accounting.nano import SATURATED, amount_of, nano_down, nano_up
 from crowdveil.accounting.spend import Spend
 from crowdveil.accounting.storage import NOTHING, Charge, Line, MemoryStorage, Receipt, Storage
 from crowdveil.errors import BudgetError, InputError
-from crowdveil.guarantee import positive_epsilon, round_up
+from crowdveil.guarantee import positive_epsilon, round_down, round_up
 
 CARRIED_OVER = "carried-over"
 
@@ -160,8 +160,8 @@ class Ledger:
     def _refusal(self, worker: str, wanted: Receipt, names: str) -> BudgetError:
         left, cost = self._left(worker), wanted.charge
         return BudgetError(
-            f"worker {worker!r} has ε {_shown_left(left.epsilon)} (ρ {_shown_left(left.rho)}) left but {names} "
-            f"costs ε {round_up(amount_of(cost.epsilon))} (ρ {round_up(amount_of(cost.rho))})",
+            f"worker {worker!r} has ε {round_down(amount_of(left.epsilon))} (ρ {round_down(amount_of(left.rho))}) left "
+            f"but {names} costs ε {round_up(amount_of(cost.epsilon))} (ρ {round_up(amount_of(cost.rho))})",
             fix="choose a lower level, answer fewer questions or raise the cap",
             worker=worker,
             cost=amount_of(cost.epsilon),
@@ -212,8 +212,3 @@ def _dearest(amounts: list[tuple[int, int]], most: int) -> int:
 def _names(spends: tuple[Spend, ...]) -> str:
     first = repr(spends[0].name)
     return first if len(spends) == 1 else f"{first} with {len(spends) - 1} more"
-
-
-def _shown_left(nano: int) -> str:
-    """What is left is rounded down: a printed number never promises too much."""
-    return f"{nano // 10**5 / 10**4:.4f}".rstrip("0").rstrip(".")

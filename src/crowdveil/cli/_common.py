@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,6 +15,7 @@ from rich.console import Console
 
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
+from crowdveil.estimate import Estimate
 from crowdveil.mechanisms import Mechanism, mechanism
 from crowdveil.reports import AnyChannel
 
@@ -92,6 +93,25 @@ def guarantees_of(channels: Iterable[AnyChannel]) -> list[dict[str, Any]]:
     ]
 
 
+def estimate_json(
+    estimate: Estimate, counts: Mapping[str, object], channels: Iterable[AnyChannel], engine: str
+) -> dict[str, Any]:
+    """What `crowdveil infer` says about an estimate, whichever engine made it."""
+    guarantees = guarantees_of(channels)
+    return {
+        "method": estimate.method,
+        "engine": engine,
+        **{name: counts[name] for name in ("n_reports", "n_questions", "n_workers")},
+        "iterations": estimate.iterations,
+        "converged": estimate.converged,
+        "warnings": list(estimate.warnings),
+        "protected": all(promise["protected"] for promise in guarantees),
+        "guarantees": guarantees,
+        "objective": estimate.objective,
+        "floor": estimate.floor.sentence if estimate.floor else None,
+    }
+
+
 def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:
     """One JSON document, or the same for people."""
     if as_json:
@@ -108,11 +128,16 @@ def tracked(items: Iterable[Item], label: str) -> Iterable[Item]:
     return track(items, description=label, console=Console(stderr=True), transient=True, disable=quiet)
 
 
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Nothing is overwritten that was not meant to be."""
+    if path.exists() and not force:
+        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+
+
 @contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place only if everything went well."""
-    if path.exists() and not force:
-        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+    refuse_existing(path, force=force)
     if not path.parent.is_dir():
         raise FileError(f"the folder {path.parent} does not exist", fix="create it first")
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")

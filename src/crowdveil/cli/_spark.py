@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.cli._common import guarantees_of
+from crowdveil.cli._common import estimate_json, refuse_existing
 from crowdveil.domain import Domain
-from crowdveil.errors import FileError, InputError
+from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files.write import is_parquet
 from crowdveil.inference import Method
@@ -68,7 +68,7 @@ def infer_on_spark(
         work=address(cluster.work) if cluster.work else None,
         resume=cluster.resume,
     )
-    result = _result(estimate, guarantees_of(table.channels))
+    result = estimate_json(estimate, estimate.provenance, table.channels, "spark")
     if truth is not None:
         result |= _scored(estimate, address(_unfinished(output)), truth, spark)
     if _unfinished(output) != output:
@@ -95,26 +95,9 @@ def _unfinished(output: Path) -> Path:
 def _check_folder(path: Path, force: bool) -> None:
     if not is_parquet(path):
         raise InputError(f"Spark writes Parquet; got {str(path)!r}", fix="give the output the extension .parquet")
-    if path.exists() and not force:
-        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+    refuse_existing(path, force=force)
     if path.is_file():
         path.unlink()
-
-
-def _result(estimate: Estimate, guarantees: list[dict[str, Any]]) -> dict[str, Any]:
-    counts = {name: estimate.provenance[name] for name in ("n_reports", "n_questions", "n_workers")}
-    return {
-        "method": estimate.method,
-        "engine": "spark",
-        **counts,
-        "iterations": estimate.iterations,
-        "converged": estimate.converged,
-        "warnings": list(estimate.warnings),
-        "protected": all(promise["protected"] for promise in guarantees),
-        "guarantees": guarantees,
-        "objective": estimate.objective,
-        "floor": estimate.floor.sentence if estimate.floor else None,
-    }
 
 
 def _scored(estimate: Estimate, folder: str, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from crowdveil.cli._broker import HERE, Address, Key, tell_each
 from crowdveil.cli._common import Json, show
 from crowdveil.errors import FileError
-from crowdveil.guarantee import round_up
+from crowdveil.guarantee import round_down, round_up
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,10 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Answer studies as a worker: what you answer stays on this machine.\n\nExample: crowdveil answer list",
 )
-Address = Annotated[str, typer.Option(envvar="CROWDVEIL_BROKER", help="Where the broker is.")]
 Home = Annotated[Path, typer.Option(envvar="CROWDVEIL_HOME", help="Where this device keeps its token and its ledger.")]
-Key = Annotated[str, typer.Argument(metavar="STUDY", help="The id of the study.")]
-_HERE = "http://127.0.0.1:8000"
 _HOME = Path.home() / ".crowdveil"
 
 
@@ -37,7 +33,7 @@ def _worker(address: str, home: Path, *, epsilon_cap: float = 4.0) -> Any:
 def sign_up(
     level: Annotated[str, typer.Option(help="Your default level: none, low, medium or high.")] = "medium",
     cap: Annotated[float, typer.Option(help="The ε you are ready to spend in all, for life.")] = 4.0,
-    address: Address = _HERE,
+    address: Address = HERE,
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
@@ -48,15 +44,15 @@ def sign_up(
 
 
 @app.command("list")
-def list_studies(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def list_studies(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you may answer, with pay and ε for each level. Example: crowdveil answer list"""
     with _worker(address, home) as worker:
         found = worker.studies()
-    show({"studies": found}, as_json=as_json, human=lambda: _each(found, _tell_card))
+    show({"studies": found}, as_json=as_json, human=lambda: tell_each(found, _tell_card))
 
 
 @app.command("show")
-def show_study(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def show_study(study: Key, address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """Check a study and print its questions. Example: crowdveil answer show STUDY"""
     with _worker(address, home) as worker:
         found = worker.study(study)
@@ -68,7 +64,7 @@ def send(
     study: Key,
     answers: Annotated[Path, typer.Argument(help='A JSON file: {"question": "answer"}; what is left out is skipped.')],
     level: Annotated[str | None, typer.Option(help="Another level than your default; that choice is visible.")] = None,
-    address: Address = _HERE,
+    address: Address = HERE,
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
@@ -86,7 +82,7 @@ def send(
 
 
 @app.command()
-def budget(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def budget(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you have spent and what is left, by this device's own ledger. Example: crowdveil answer budget"""
     with _worker(address, home) as worker:
         loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
@@ -95,15 +91,17 @@ def budget(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) 
 
 
 @app.command()
-def receipts(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def receipts(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """Every receipt this device holds. Example: crowdveil answer receipts"""
     with _worker(address, home) as worker:
         found = worker.receipts()
-    show({"receipts": found}, as_json=as_json, human=lambda: _each(found, lambda each: typer.echo(json.dumps(each))))
+    show(
+        {"receipts": found}, as_json=as_json, human=lambda: tell_each(found, lambda each: typer.echo(json.dumps(each)))
+    )
 
 
 @app.command()
-def payments(address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def payments(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you earned and what was paid out. Example: crowdveil answer payments"""
     with _worker(address, home) as worker:
         found = worker.payments()
@@ -111,7 +109,7 @@ def payments(address: Address = _HERE, home: Home = _HOME, as_json: Json = False
 
 
 @app.command()
-def withdraw(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: Json = False) -> None:
+def withdraw(study: Key, address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """Have your reports to a study erased; your pay stays. Example: crowdveil answer withdraw STUDY"""
     with _worker(address, home) as worker:
         worker.withdraw(study)
@@ -121,7 +119,7 @@ def withdraw(study: Key, address: Address = _HERE, home: Home = _HOME, as_json: 
 @app.command("raise-cap")
 def raise_cap(
     cap: Annotated[float, typer.Argument(min=0.0, help="The new ceiling of your ε, over all studies.")],
-    address: Address = _HERE,
+    address: Address = HERE,
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
@@ -134,7 +132,7 @@ def raise_cap(
 @app.command()
 def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
-    address: Address = _HERE,
+    address: Address = HERE,
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
@@ -148,8 +146,7 @@ def erase(
 
 def _standing(loss: Any, left: float, cap: float) -> str:
     """Spent rounded up and left rounded down, with what the numbers are about."""
-    rest = f"{math.floor(left * 10**4) / 10**4:g}"
-    return f"{loss}; ε {rest} of {cap:g} left, for all answers to all studies together"
+    return f"{loss}; ε {round_down(left)} of {cap:g} left, for all answers to all studies together"
 
 
 def _tell_card(card: dict[str, Any]) -> None:
@@ -172,8 +169,3 @@ def _tell_sent(sent: Any) -> None:
     for report in sent.reports:
         typer.echo(f"  {report['question']}: report {report['report']} left this machine")
     typer.echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")
-
-
-def _each(items: list[Any], tell: Callable[[Any], None]) -> None:
-    for item in items:
-        tell(item)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from dataclasses import dataclass
 from typing import Annotated
@@ -25,7 +24,7 @@ from crowdveil.cli._common import (
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy, Keystream
 from crowdveil.errors import CheckError, InputError
-from crowdveil.guarantee import positive_epsilon, round_up
+from crowdveil.guarantee import positive_epsilon, round_down, round_up
 from crowdveil.mechanisms import MECHANISMS
 
 _FIVE_LEVELS = Scale(1, 5)
@@ -46,7 +45,7 @@ def command(
     delta: Annotated[float, typer.Option("--delta", help="The δ of a callable's claim.")] = 0.0,
     samples: Annotated[int | None, typer.Option("--samples", help="Samples per input of a black-box audit.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Repeat an audit exactly.")] = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Exact where there is a table, a certified lower bound elsewhere. Exit code 1 when a claim is exceeded.
 
@@ -61,7 +60,7 @@ def command(
         rows = [_audit_callable(subject, asked, delta)]
     else:
         rows = [_audit_one(subject, asked, param)]
-    show({"rows": [row.to_json() for row in rows]}, as_json=json, human=lambda: _table(rows))
+    show({"rows": [row.to_json() for row in rows]}, as_json=as_json, human=lambda: _table(rows))
     _fail_on_excess(rows, forgive_research=all_)
 
 
@@ -160,5 +159,4 @@ def _number(value: float | None) -> str:
 
 
 def _down(value: float | None) -> str:
-    """A lower bound is rounded down: the accusation is never exaggerated."""
-    return "" if value is None else f"{math.floor(value * 1e4) / 1e4:g}"
+    return "" if value is None else round_down(value)

@@ -14,7 +14,7 @@ def command(
     topic: Annotated[list[str] | None, typer.Argument(help="What to measure; without one, everything.")] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help="A part of the topic; can be repeated.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, to see that it runs.")] = False,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Measure speed and memory on this machine, in one run with the installed peers.
 
@@ -23,9 +23,9 @@ def command(
     measured = []
     for row in rows(topic, quick=quick, only=only):
         measured.append(row)
-        if not json:
+        if not as_json:
             _tell(row)
-    show({"rows": [_finite(row) for row in measured]}, as_json=json, human=lambda: _closing(quick))
+    show({"rows": [_finite(row) for row in measured]}, as_json=as_json, human=lambda: _closing(quick))
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:

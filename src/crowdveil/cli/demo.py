@@ -19,7 +19,7 @@ def command(
     questions: Annotated[int, typer.Option(min=1, help="How many questions they are asked.")] = 60,
     epsilon: Annotated[float, typer.Option(help="The privacy loss of one report.")] = 1.0,
     seed: Seed = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Ask a made-up crowd sensitive questions, see only noise, and learn the truth all the same.
 
@@ -27,7 +27,7 @@ def command(
     """
     chosen = secrets.randbits(32) if seed is None else seed
     result = tell_story(workers, questions, epsilon, chosen)
-    show(result, as_json=json, human=lambda: _print(result))
+    show(result, as_json=as_json, human=lambda: _print(result))
 
 
 def tell_story(n_workers: int, n_questions: int, epsilon: float, seed: int) -> dict[str, Any]:

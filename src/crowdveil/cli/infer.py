@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from crowdveil.cli._common import (
     Force,
@@ -18,13 +15,15 @@ from crowdveil.cli._common import (
     Options,
     ScaleFlag,
     domain_of,
-    guarantees_of,
+    estimate_json,
     parameters_of,
+    refuse_existing,
     show,
     whole_file,
+    working,
 )
 from crowdveil.cli._spark import Cluster, infer_on_spark
-from crowdveil.errors import FileError, InputError
+from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files import read_truth
 from crowdveil.files.cache import read_reports_cached
@@ -53,7 +52,7 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Spark: go on from the checkpoint in --work.")] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not keep the codes of a large file.")] = False,
     force: Force = False,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Estimate the truth of every question from reports, with its uncertainty.
 
@@ -67,26 +66,26 @@ def command(
         known = read_truth(truth) if truth else None
         cluster = Cluster(master, remote, work, resume)
         domain = domain_of(options, scale)
-        with _busy("inferring on Spark"):
+        with working("inferring on Spark"):
             result = infer_on_spark(
                 chosen, reports, domain, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
             )
-        show(result, as_json=json, human=lambda: _tell(result, output))
+        show(result, as_json=as_json, human=lambda: _tell(result, output))
         return
-    with _busy("reading"):
+    with working("reading"):
         table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
-    with _busy(f"inferring from {len(table)} reports"):
+    with working(f"inferring from {len(table)} reports"):
         estimate = chosen.fit(table, read_start(start) if start else None)
-    result = _result(estimate, table, engine) | (_scored(estimate, table, truth) if truth else {})
+    result = estimate_json(estimate, estimate.provenance, table.channels, engine)
+    result |= _scored(estimate, table, truth) if truth else {}
     _write(output, workers_out, estimate, force)
-    show(result, as_json=json, human=lambda: _tell(result, output))
+    show(result, as_json=as_json, human=lambda: _tell(result, output))
 
 
 def _refuse_early(path: Path, force: bool) -> None:
     """What could not be written is refused before the work, not after it."""
     is_parquet(path)
-    if path.exists() and not force:
-        raise FileError(f"{path} exists already", fix="choose another name or give --force")
+    refuse_existing(path, force=force)
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) -> Method:
@@ -99,23 +98,6 @@ def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) 
             raise InputError(f"method {name} takes no gold questions", fix="use dawid-skene or one-coin")
         parameters["gold"] = read_truth(gold)
     return method(name, **parameters)
-
-
-def _result(estimate: Estimate, table: Reports, engine: str) -> dict[str, Any]:
-    return {
-        "method": estimate.method,
-        "engine": engine,
-        "n_reports": len(table),
-        "n_questions": table.n_questions,
-        "n_workers": table.n_workers,
-        "iterations": estimate.iterations,
-        "converged": estimate.converged,
-        "warnings": list(estimate.warnings),
-        "protected": table.protected,
-        "guarantees": guarantees_of(table.channels),
-        "objective": estimate.objective,
-        "floor": estimate.floor.sentence if estimate.floor else None,
-    }
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
@@ -132,16 +114,6 @@ def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bo
             if estimate.skills is None:
                 raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
             write_workers(files.enter_context(whole_file(workers_out, force=force)), estimate.skills)
-
-
-@contextlib.contextmanager
-def _busy(what: str) -> Iterator[None]:
-    """Say what takes its time, where somebody is watching."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with Console(stderr=True).status(what):
-        yield
 
 
 def _tell(result: dict[str, Any], output: Path) -> None:

@@ -29,7 +29,7 @@ def command(
     scale: ScaleFlag = None,
     param: Parameters = None,
     protect_participation: Participation = False,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """List the mechanisms, or describe one: its exact guarantee and its channel.
 
@@ -37,13 +37,13 @@ def command(
     """
     if name is None:
         rows = [{"name": kind.name, "research_only": kind.research_only, "summary": kind.summary} for kind in _all()]
-        show({"mechanisms": rows}, as_json=json, human=lambda: _list(rows))
+        show({"mechanisms": rows}, as_json=as_json, human=lambda: _list(rows))
         return
     requested = epsilon if epsilon is not None or param else 1.0
     chosen = described_mechanism(name, requested, param, protect_participation)
     domain = domain_of(options, scale) or _example_domain(chosen)
     result = describe(chosen, domain, requested)
-    show(result, as_json=json, human=lambda: _describe(chosen, domain, result))
+    show(result, as_json=as_json, human=lambda: _describe(chosen, domain, result))
 
 
 def describe(chosen: Mechanism, domain: Domain, requested: float | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from crowdveil.inference import METHODS, Method
 
 def command(
     name: Annotated[str | None, typer.Argument(help="The method to describe; without one, all are listed.")] = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """List the methods, or describe one: what it returns and which parameters it has.
 
@@ -22,12 +22,12 @@ def command(
     """
     if name is None:
         rows = [_row(kind) for kind in METHODS.values()]
-        show({"methods": rows}, as_json=json, human=lambda: _list(rows))
+        show({"methods": rows}, as_json=as_json, human=lambda: _list(rows))
         return
     if name not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}")
     result = _row(METHODS[name]) | {"parameters": _parameters(METHODS[name])}
-    show(result, as_json=json, human=lambda: _describe(result))
+    show(result, as_json=as_json, human=lambda: _describe(result))
 
 
 def _row(kind: type[Method]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def command(
     max_rows: Annotated[int, typer.Option(help="Refuse to write more reports than this.")] = 50_000_000,
     seed: Seed = None,
     force: Force = False,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Randomise answers: the file that comes out is all that would have left the workers' devices.
 
@@ -78,7 +78,7 @@ def command(
         "output": str(output),
     }
     lines = [f"{len(reports)} reports in {output}: {guarantee}", *warnings]
-    show(result, as_json=json, human=lambda: typer.echo("\n".join(lines)))
+    show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
 
 
 def _visible(guarantee: Guarantee, *, named_domain: bool, named_all: bool) -> list[str]:

@@ -38,7 +38,7 @@ def command(
     effort: Annotated[
         float, typer.Option("--effort", help="How much to rehearse: 1 takes some seconds, 0 only calculates.")
     ] = 1.0,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """The error to expect, the workers or the ε that a target needs, or that it cannot be done, with the floor.
 
@@ -63,7 +63,7 @@ def command(
             max_answers=max_answers,
             effort=effort,
         )
-    show(found.to_json(), as_json=json, human=lambda: _print(found, target_error))
+    show(found.to_json(), as_json=as_json, human=lambda: _print(found, target_error))
 
 
 def _print(found: Plan, target: float | None) -> None:

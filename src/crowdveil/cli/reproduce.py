@@ -21,7 +21,7 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer trials and smaller crowds.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: Seed = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Regenerate a paper's table or figure as CSV, SVG, PNG and a note with the verdict on each claim.
 
@@ -31,14 +31,14 @@ def command(
 
     if list_ or id is None:
         rows = [{"id": each.id, "title": each.title, "paper": each.paper} for each in REPRODUCTIONS.values()]
-        show({"reproductions": rows}, as_json=json, human=lambda: _list(rows))
+        show({"reproductions": rows}, as_json=as_json, human=lambda: _list(rows))
         return
     if id != "all" and id not in REPRODUCTIONS:
         raise InputError(f"there is no reproduction {id!r}", fix="see crowdveil reproduce --list")
     chosen = list(REPRODUCTIONS) if id == "all" else [id]
     outcomes = _run(chosen, output, data, seeds, quick, seed)
     result: dict[str, Any] = outcomes[0] if id != "all" else {"reproductions": outcomes}
-    show(result, as_json=json, human=lambda: _tell(outcomes))
+    show(result, as_json=as_json, human=lambda: _tell(outcomes))
 
 
 def _run(

@@ -28,7 +28,7 @@ def command(
     options: Options = None,
     scale: ScaleFlag = None,
     seed: Seed = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Choose workers whose reports will stand for the crowd's, at the lowest cost.
 
@@ -38,7 +38,7 @@ def command(
     with working("choosing workers"):
         past = History.from_reports(read_reports(history, domain_of(options, scale)))
         found = chooser.select(past, read_candidates(workers), budget)
-    show(found.to_json(), as_json=json, human=lambda: _print(found))
+    show(found.to_json(), as_json=as_json, human=lambda: _print(found))
 
 
 def read_candidates(path: Path) -> Candidates:

@@ -40,7 +40,7 @@ def command(
     param: Annotated[list[str] | None, typer.Option("--param", help="A number of the crowd: name=value.")] = None,
     seed: Seed = None,
     force: Force = False,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Make up a crowd: answers of workers whose skills and truths are known.
 
@@ -61,7 +61,7 @@ def command(
         "seed": seed,
     }
     said = ", ".join(str(path) for path in files.values())
-    show(result, as_json=json, human=lambda: typer.echo(f"{len(crowd.answers)} answers: {said}"))
+    show(result, as_json=as_json, human=lambda: typer.echo(f"{len(crowd.answers)} answers: {said}"))
 
 
 def _recipe(name: str | None, changes: dict[str, Any]) -> Recipe:

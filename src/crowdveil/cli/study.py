@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from crowdveil.cli._broker import HERE, Address, Key, tell_each
 from crowdveil.cli._common import Force, Json, show, whole_file
 from crowdveil.errors import FileError, InputError
+from crowdveil.files import sidecar
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,10 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Run studies at a broker, as a requester.\n\nExample: crowdveil study create draft.json",
 )
-Address = Annotated[str, typer.Option(envvar="CROWDVEIL_BROKER", help="Where the broker is.")]
 Token = Annotated[str, typer.Option(envvar="CROWDVEIL_TOKEN", help="A requester's token.")]
-Key = Annotated[str, typer.Argument(metavar="STUDY", help="The id of the study.")]
-_HERE = "http://127.0.0.1:8000"
 
 
 def _ask(address: str, token: str, call: Callable[[Any], Any]) -> Any:
@@ -36,7 +35,7 @@ def _ask(address: str, token: str, call: Callable[[Any], Any]) -> Any:
 
 
 @app.command("sign-in")
-def sign_in(name: str, address: Address = _HERE, as_json: Json = False) -> None:
+def sign_in(name: str, address: Address = HERE, as_json: Json = False) -> None:
     """Print a token that is good for some hours; asks for the password and the code of your authenticator.
 
     Example: export CROWDVEIL_TOKEN=$(crowdveil study sign-in "Ada's lab")
@@ -51,7 +50,7 @@ def sign_in(name: str, address: Address = _HERE, as_json: Json = False) -> None:
 
 
 @app.command()
-def create(draft: Path, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def create(draft: Path, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Create a draft from a JSON file and print its id.
 
     Example: crowdveil study create draft.json
@@ -62,47 +61,47 @@ def create(draft: Path, address: Address = _HERE, token: Token = "", as_json: Js
 
 
 @app.command()
-def revise(study: Key, draft: Path, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def revise(study: Key, draft: Path, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Replace a draft that is not frozen yet. Example: crowdveil study revise STUDY draft.json"""
     content = _document(draft)
     _tell(_ask(address, token, lambda requester: requester.revise(study, content)), as_json=as_json)
 
 
 @app.command()
-def copy(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def copy(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Start a new draft like a study and print its id. Example: crowdveil study copy STUDY"""
     key = _ask(address, token, lambda requester: requester.copy(study))
     show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
 
 
 @app.command()
-def discard(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def discard(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Throw a draft away. Example: crowdveil study discard STUDY"""
     _ask(address, token, lambda requester: requester.discard(study))
     show({"discarded": study}, as_json=as_json, human=lambda: typer.echo("the draft is gone"))
 
 
 @app.command("list")
-def list_studies(address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def list_studies(address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Your studies. Example: crowdveil study list"""
     found = _ask(address, token, lambda requester: requester.studies())
-    show({"studies": found}, as_json=as_json, human=lambda: _each(found, _line))
+    show({"studies": found}, as_json=as_json, human=lambda: tell_each(found, _line))
 
 
 @app.command("show")
-def show_study(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def show_study(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """One study: what each level promises, its money, its warnings. Example: crowdveil study show STUDY"""
     _tell(_ask(address, token, lambda requester: requester.study(study)), as_json=as_json)
 
 
 @app.command()
-def pilot(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def pilot(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Freeze the definition and let the first few answer. Example: crowdveil study pilot STUDY"""
     _tell(_ask(address, token, lambda requester: requester.pilot(study)), as_json=as_json)
 
 
 @app.command("open")
-def open_study(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def open_study(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Freeze, sign and publish the definition; everybody may answer. Example: crowdveil study open STUDY"""
     _tell(_ask(address, token, lambda requester: requester.open(study)), as_json=as_json)
 
@@ -111,7 +110,7 @@ def open_study(study: Key, address: Address = _HERE, token: Token = "", as_json:
 def add_money(
     study: Key,
     cents: Annotated[int, typer.Argument(min=1, help="How much more the study may spend.")],
-    address: Address = _HERE,
+    address: Address = HERE,
     token: Token = "",
     as_json: Json = False,
 ) -> None:
@@ -123,7 +122,7 @@ def add_money(
 def select(
     study: Key,
     n: Annotated[int | None, typer.Option(help="At most so many.")] = None,
-    address: Address = _HERE,
+    address: Address = HERE,
     token: Token = "",
     as_json: Json = False,
 ) -> None:
@@ -133,7 +132,7 @@ def select(
 
 
 @app.command()
-def progress(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def progress(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Places and money. Example: crowdveil study progress STUDY"""
     found = _ask(address, token, lambda requester: requester.progress(study))
     money = found["money"]
@@ -143,27 +142,27 @@ def progress(study: Key, address: Address = _HERE, token: Token = "", as_json: J
 
 
 @app.command()
-def results(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def results(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """The latest estimates with their intervals. Example: crowdveil study results STUDY"""
     found = _ask(address, token, lambda requester: requester.results(study))
     show(found, as_json=as_json, human=lambda: _tell_results(found))
 
 
 @app.command()
-def quality(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def quality(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """How well the workers of a linkable study do on gold questions. Example: crowdveil study quality STUDY"""
     found = _ask(address, token, lambda requester: requester.quality(study))
-    show(found, as_json=as_json, human=lambda: _each(found["workers"], _tell_score))
+    show(found, as_json=as_json, human=lambda: tell_each(found["workers"], _tell_score))
 
 
 @app.command()
-def close(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def close(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """End the intake and destroy the key that links reports to workers. Example: crowdveil study close STUDY"""
     _tell(_ask(address, token, lambda requester: requester.close(study)), as_json=as_json)
 
 
 @app.command()
-def publish(study: Key, address: Address = _HERE, token: Token = "", as_json: Json = False) -> None:
+def publish(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Show the estimates to everybody. Example: crowdveil study publish STUDY"""
     _tell(_ask(address, token, lambda requester: requester.publish(study)), as_json=as_json)
 
@@ -173,7 +172,7 @@ def export(
     study: Key,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .csv, .parquet or .json.")],
     part: Annotated[int, typer.Option(min=0, help="Which domain of the study; 0 is the first.")] = 0,
-    address: Address = _HERE,
+    address: Address = HERE,
     token: Token = "",
     force: Force = False,
     as_json: Json = False,
@@ -181,9 +180,8 @@ def export(
     """Download a closed study's reports for 'crowdveil infer'. Example: crowdveil study export STUDY -o reports.csv"""
     with whole_file(output, force=force) as temporary:
         _ask(address, token, lambda requester: requester.export(study, temporary, part=part))
-        channels = temporary.with_name(temporary.name + ".channels.json")
-        if channels.exists():
-            channels.replace(output.with_name(output.name + ".channels.json"))
+        if (channels := sidecar(temporary)).exists():
+            channels.replace(sidecar(output))
     show({"file": str(output), "part": part}, as_json=as_json, human=lambda: typer.echo(f"reports in {output}"))
 
 
@@ -222,8 +220,3 @@ def _tell_results(found: dict[str, Any]) -> None:
             typer.echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
         for warning in part["warnings"]:
             typer.echo(f"  warning: {warning}")
-
-
-def _each(items: list[Any], tell: Callable[[Any], None]) -> None:
-    for item in items:
-        tell(item)

@@ -16,14 +16,14 @@ def command(
     public_key: Annotated[
         str | None, typer.Option("--public-key", help="Insist that this Ed25519 key signed the release (hexadecimal).")
     ] = None,
-    json: Json = False,
+    as_json: Json = False,
 ) -> None:
     """Fetch the worker's app as a browser does and compare every byte with the release installed here.
 
     Example: crowdveil verify-client http://127.0.0.1:8000
     """
     found = verify_client(url)
-    show(found.to_json(), as_json=json, human=lambda: _print(found))
+    show(found.to_json(), as_json=as_json, human=lambda: _print(found))
     if not found.same:
         names = ", ".join(f"{file.name} ({file.verdict})" for file in found.differing)
         raise CheckError(f"{found.url} does not send the released app: {names}; do not answer there")
