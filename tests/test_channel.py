@@ -70,6 +70,14 @@ def test_votes_and_scores_are_unbiased_and_their_variance_exact() -> None:
     assert np.allclose(written.scores(np.array([0.0, 1.0]))[1], variance)
 
 
+def test_weights_that_differ_by_one_still_tell_the_answer_apart() -> None:
+    """As doubles they are the same number, and votes were infinite."""
+    symbols, lie = ("no", "yes", "so"), 2**64 // 3
+    channel = Channel(symbols, symbols, 64, "rotate", Rotate(2**64 - 2 * lie, lie))
+    assert (channel.votes.diagonal() > 2**63).all()
+    assert np.isfinite(channel.scores(np.arange(3.0))[0]).all()
+
+
 def test_a_channel_that_says_nothing_has_no_votes() -> None:
     silent = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(2**31, 2**31))
     assert silent.epsilon == 0

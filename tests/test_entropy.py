@@ -56,6 +56,20 @@ def test_a_byte_vector_never_runs_dry_silently() -> None:
         words(FixedBytes(b"abc"), 1, bits=32)
 
 
+@pytest.mark.parametrize("given", [8, 7, 0, 2**20])
+def test_a_source_that_gives_too_little_or_too_much_is_refused(given: int) -> None:
+    """With one word for all, some twenty thousand workers would share their noise."""
+
+    class Short:
+        def take(self, n_bytes: int) -> bytes:
+            return bytes(given)
+
+    answers = Answers.from_rows([(i, 0, 1) for i in range(2**14)], Scale(1, 5))
+    for name in ("randomized-response", "discrete-laplace"):
+        with pytest.raises(InputError, match=f"must give [0-9]+ bytes; got {given}"):
+            mechanism(name, epsilon=1.0).randomize(answers, Short())
+
+
 def test_uniforms_never_touch_their_ends() -> None:
     ends = FixedBytes(bytes(8) + b"\xff" * 8)
     low, high = uniforms(ends, 2)

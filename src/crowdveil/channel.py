@@ -121,8 +121,8 @@ class Channel:
     def votes(self) -> NDArray[np.float64]:
         """Unbiased votes, output × input: E[votes[report] | answer] is 1 at the answer and 0 elsewhere."""
         if isinstance(self.form, Rotate) and self.form.keep > self.form.lie:
-            keep, lie = self.form.keep / 2.0**self.bits, self.form.lie / 2.0**self.bits
-            return (np.eye(len(self.inputs)) - lie) / (keep - lie)
+            lie, gap = self._lie_and_gap(self.form)
+            return (np.eye(len(self.inputs)) - lie) / gap
         votes, exact = _unbiased(self.table, np.eye(len(self.inputs)))
         if not exact:
             raise ChannelError(
@@ -135,12 +135,18 @@ class Channel:
         """An unbiased number for each output, given that of each level (∅ counts 0), and its variance per input."""
         wanted = np.append(numbers, 0.0) if self.protects_participation else np.asarray(numbers, dtype=np.float64)
         if isinstance(self.form, Rotate) and self.form.keep > self.form.lie:
-            keep, lie = self.form.keep / 2.0**self.bits, self.form.lie / 2.0**self.bits
-            scores = (wanted - lie * wanted.sum()) / (keep - lie)
-            second = (keep - lie) * scores**2 + lie * (scores**2).sum()
+            lie, gap = self._lie_and_gap(self.form)
+            scores = (wanted - lie * wanted.sum()) / gap
+            second = gap * scores**2 + lie * (scores**2).sum()
             return scores, np.maximum(second - wanted**2, 0.0)
         scores = self._own_scores(wanted)
         return scores, np.maximum(self.table @ scores**2 - wanted**2, 0.0)
+
+    def _lie_and_gap(self, form: Rotate) -> tuple[float, float]:
+        """The probability of each lie, and by how much the answer is likelier: subtracted as integers, or two weights
+        that differ by little would be one and the same double.
+        """
+        return form.lie / 2**self.bits, (form.keep - form.lie) / 2**self.bits
 
     def _own_scores(self, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
         """Outputs that are numbers and already unbiased are their own scores; else the least noisy unbiased ones."""

@@ -72,7 +72,11 @@ def entropy_from(seed: int | str | None) -> Entropy:
 
 def words(entropy: Entropy, n: int, *, bits: int) -> NDArray[Any]:
     """`n` little-endian unsigned words of 32 or 64 bits."""
-    return np.frombuffer(entropy.take(n * bits // 8), dtype=np.dtype(f"<u{bits // 8}"))
+    found, size = np.frombuffer(entropy.take(n * bits // 8), dtype=np.uint8), n * bits // 8
+    if len(found) != size:
+        # One word where many are due would be taken for all of them.
+        raise InputError(f"the source of randomness must give {size} bytes; got {len(found)}", fix="use another source")
+    return found.view(np.dtype(f"<u{bits // 8}"))
 
 
 def uniforms(entropy: Entropy, n: int) -> NDArray[np.float64]:
