@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil.accounting import Spend
 from crowdveil.client import Broker, ProblemError, Study, StudyError, Worker
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.mechanisms import mechanism
-from crowdveil.wire import sha256_of
+from crowdveil.wire import canonical, sha256_of
 
 DOMAINS = {"ill": Choices(("no", "yes")), "days": Scale("1", "5", "1")}
 
@@ -62,8 +64,14 @@ def tell_by_skipping(signed: dict[str, Any]) -> None:
 
 
 def swap_names(signed: dict[str, Any]) -> None:
-    low, medium = signed["definition"]["levels"]
-    low["name"], medium["name"] = "high", "medium"
+    levels = signed["definition"]["levels"]
+    levels.reverse()
+    levels[0]["name"], levels[1]["name"] = "medium", "high"
+
+
+def name_twice(signed: dict[str, Any]) -> None:
+    """Whoever picks "medium" by its price is drawn through the other one."""
+    signed["definition"]["levels"][0]["name"] = "medium"
 
 
 TAMPERED = {
@@ -91,8 +99,9 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
         (swap_weights, "changed on the way"),
         (tell_by_skipping, "that tells the answer"),
         (swap_names, "level high costs more privacy than level medium"),
+        (name_twice, "must differ"),
     ],
-    ids=["weaker channel", "no protection", "weights swapped", "skips that tell", "high that hides least"],
+    ids=["weaker channel", "no protection", "weights swapped", "skips that tell", "high that hides least", "name twice"],
 )
 def test_even_a_signed_study_is_refused_when_its_channels_lie(
     signed: dict[str, Any], change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +181,38 @@ def test_a_log_that_changes_between_two_looks_is_refused(
         Worker(Broker(sqlite_server.address, transport=Rewriting("/log", another_log)), tmp_path) as worker,
         pytest.raises(StudyError, match="rewritten"),
     ):
+        worker.study(study)
+
+
+def test_a_study_that_was_changed_after_it_was_shown_is_refused(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    """A dishonest broker signs and logs a second version of a study that somebody has agreed to."""
+    key = Ed25519PrivateKey.from_private_bytes((sqlite_server.home / "signing.key").read_bytes())
+    log = sqlite_server.broker().call("GET", "/log?limit=1000")
+    second = copy.deepcopy(signed)
+    second["definition"]["consent"]["text"] = "I agree to whatever comes."
+    second["signature"] = key.sign(canonical(second["definition"])).hex()
+    second["log"].update(index=len(log["items"]) + 1, previous=log["head"])
+    rehash(second)
+
+    def dishonest() -> Broker:
+        more = [second["log"]]
+
+        def change(content: dict[str, Any]) -> None:
+            if "definition" in content:
+                content.update(second)
+            elif content.get("items") == [] and more:
+                content["items"] = [more.pop()]
+
+        return Broker(sqlite_server.address, transport=Rewriting("/api/v1/", change))
+
+    study = signed["definition"]["id"]
+    with Worker(Broker(sqlite_server.address), tmp_path / "seen") as worker:
+        assert worker.study(study).definition["consent"] == signed["definition"]["consent"]
+    with Worker(dishonest(), tmp_path / "new") as worker:
+        assert worker.study(study).definition["consent"] == second["definition"]["consent"]
+    with Worker(dishonest(), tmp_path / "seen") as worker, pytest.raises(StudyError, match="after it was shown"):
         worker.study(study)
 
 
@@ -267,6 +308,36 @@ def test_a_lost_reply_is_retried_with_the_very_same_reports(
         assert again.answer(study, {"ill": "yes"}) == sent
         assert again.ledger.loss("me").epsilon == spent
         assert again.receipts() == [sent.receipt]
+
+
+def test_erasing_withdraws_what_arrived_although_its_receipt_was_lost(
+    signed: dict[str, Any], sqlite_server: Any, make_draft: Any, tmp_path: Path
+) -> None:
+    requester = sqlite_server.requester("third client lab")
+    arrived, lost = (requester.create(make_draft(minimum_n=2)) for _ in range(2))
+
+    class Breaks(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if not request.url.path.endswith("/submissions"):
+                return super().handle_request(request)
+            if arrived in request.url.path:
+                super().handle_request(request).read()
+            raise httpx.ReadError("the line went dead")
+
+    with Worker(Broker(sqlite_server.address, transport=Breaks(), attempts=1), tmp_path) as worker:
+        worker.sign_up()
+        for study in (arrived, lost):
+            requester.open(study)
+            with pytest.raises(ProblemError, match="does not answer"):
+                worker.answer(study, {"ill": "yes"})
+        assert worker.receipts() == []
+        worker.erase()
+    with sqlite3.connect(sqlite_server.home / "crowdveil.sqlite3") as database:
+        found = [
+            database.execute(f"SELECT count(*) FROM intake_{table} WHERE study = ?", (arrived,)).fetchone()[0]
+            for table in ("submission", "withdrawal")
+        ]
+    assert found == [0, 1]
 
 
 def test_a_fresh_device_starts_from_what_the_broker_has_seen(

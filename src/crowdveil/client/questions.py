@@ -37,12 +37,22 @@ def code_of(question: dict[str, Any], answer: object) -> int:
 
 
 def shown(questions: list[dict[str, Any]], answers: dict[str, Any]) -> dict[str, Any]:
-    """The answers that skip logic lets stand: what depends on an answer that was not given is hidden."""
+    """The answers that skip logic lets stand: what depends on an answer that was not given is hidden.
+
+    A condition names answers as the domain spells them, ticked boxes as their JSON list.
+
+    >>> why = {"id": "why", "domain": {"type": "tick-all", "boxes": ["a", "b"]}, "show_if": None}
+    >>> more = why | {"id": "more", "show_if": {"question": "why", "any_of": ['["a","b"]']}}
+    >>> [list(shown([why, more], {"why": ticked, "more": []})) for ticked in (["b", "a"], ["a"])]
+    [['why', 'more'], ['why']]
+    """
     standing: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
     for question in questions:
-        rule, answer = question["show_if"], answers.get(question["id"])
-        if answer is not None and (rule is None or str(standing.get(rule["question"])) in rule["any_of"]):
-            standing[question["id"]] = answer
+        key, rule, answer = question["id"], question["show_if"], answers.get(question["id"])
+        if answer is not None and (rule is None or spelled.get(rule["question"]) in rule["any_of"]):
+            standing[key] = answer
+            spelled[key] = domain_of(question).symbols[code_of(question, answer)]
     return standing
 
 

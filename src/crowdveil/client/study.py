@@ -16,7 +16,7 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.wire import canonical, sha256_of
 
 FORMAT = "crowdveil-study/1"
-LEVELS = ("low", "medium", "high")
+LEVELS = ("none", "low", "medium", "high")
 
 
 class StudyError(CrowdveilError):
@@ -61,6 +61,7 @@ class Study:
             raise StudyError("the definition does not match its hash: it was changed on the way")
         check_signature(definition, signed["signature"], public_key)
         _check_log(log_line, definition["id"], sha256)
+        _check_names([level["name"] for level in definition["levels"]])
         _check_skips(definition)
         try:
             levels = {level["name"]: _level(definition, level) for level in definition["levels"]}
@@ -83,6 +84,12 @@ def _check_log(line: dict[str, Any], study: str, sha256: str) -> None:
     fields = {name: value for name, value in line.items() if name != "entry"}
     if line.get("entry") != sha256_of(fields) or line.get("study") != study or line.get("sha256") != sha256:
         raise StudyError("the public log does not have this definition; somebody may be served a special one")
+
+
+def _check_names(names: list[str]) -> None:
+    # A level is chosen by its name: of two with one name the other might be drawn through.
+    if names != [name for name in LEVELS if name in names]:
+        raise StudyError(f"the levels must differ and stand in the order {', '.join(LEVELS)}; got {', '.join(names)}")
 
 
 def _check_skips(definition: dict[str, Any]) -> None:
@@ -108,7 +115,7 @@ def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
 
 def _check_order(levels: dict[str, Level]) -> None:
     # For the same reason, "high" must not come to mean less than "low".
-    charges = [(name, levels[name].charge or {}) for name in LEVELS if name in levels]
+    charges = [(name, levels[name].charge or {}) for name in LEVELS[1:] if name in levels]
     for (lower, least), (higher, most) in pairwise(charges):
         if most["epsilon_nano"] > least["epsilon_nano"]:
             raise StudyError(f"level {higher} costs more privacy than level {lower}: it is not what its name says")

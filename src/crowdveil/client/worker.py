@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
-from crowdveil.client.http import Broker
+from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.log import follow
 from crowdveil.client.memory import Memory
 from crowdveil.client.questions import code_of, shown
@@ -94,14 +94,21 @@ class Worker:
         return list(self._broker.call("GET", "/workers/me/studies")["items"])
 
     def study(self, key: str) -> Study:
-        """A study, checked: hash, signature, the whole public log, every channel, every charge."""
+        """A study, checked: hash, signature, the whole public log, every channel, every charge.
+
+        And the same as ever: what was agreed to must not become another study by the time it is answered.
+        """
         signed = self._broker.call("GET", f"/studies/{key}")
         if signed["definition"].get("id") != key:
             raise StudyError("the broker sent another study than the one asked for")
         follow(self._broker, self._memory)
         if self._memory.log_entry(signed["log"]["index"]) != signed["log"]["entry"]:
             raise StudyError("the public log does not have this definition; somebody may be served a special one")
-        return Study.checked(signed, signed["log"], self._broker_key())
+        study = Study.checked(signed, signed["log"], self._broker_key())
+        if (seen := self._memory.fact(_key(study)) or study.sha256) != study.sha256:
+            raise StudyError("this is not the study that this device read before: it was changed after it was shown")
+        self._memory.remember(_key(study), seen)
+        return study
 
     def _broker_key(self) -> str:
         """The broker's public key: the one this device saw first. Another one later is not believed."""
@@ -184,9 +191,17 @@ class Worker:
         self._broker.call("PATCH", "/workers/me", {"epsilon_cap_nano": math.floor(epsilon_cap * _NANO)})
 
     def erase(self) -> None:
-        """Withdraw every submission, then erase the account."""
-        for receipt in self.receipts():
-            self.withdraw(receipt["study"])
+        """Withdraw every submission, then erase the account.
+
+        Also what has no receipt, because the reply may have been lost; what never arrived cannot be withdrawn.
+        """
+        for key in [receipt.key for receipt in self._storage.receipts(_ME)]:
+            if self._storage.kept(_ME, key) is not None:
+                try:
+                    self.withdraw(key.removeprefix("study "))
+                except ProblemError as refused:
+                    if refused.code != "not-found":
+                        raise
         self._broker.call("DELETE", "/workers/me")
 
 
