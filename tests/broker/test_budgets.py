@@ -118,15 +118,14 @@ def test_a_public_bound_of_t_answers_charges_two_t_reports(django_here: Path, ma
     domain = {"type": "choices", "options": ["n", "y"]}
     questions = [{"id": f"q{n}", "text": "x", "domain": domain} for n in range(10)]
     whole = Scene(make_draft(questions=questions, protects_participation=True)).opened.levels["medium"].charge
-    bound = (
-        Scene(make_draft(questions=questions, protects_participation=True, max_answers=2))
-        .opened.levels["medium"]
-        .charge
-    )
+    bounded = Scene(make_draft(questions=questions, protects_participation=True, max_answers=2))
+    bound = bounded.opened.levels["medium"].charge
     assert whole is not None
     assert bound is not None
     assert (whole["reports"], bound["reports"]) == (10, 4)
     assert bound["epsilon_nano"] * 10 == whole["epsilon_nano"] * 4
+    receipt = bounded.submit(bounded.worker(), {question["id"]: 0 for question in questions})
+    assert (receipt["n_reports"], receipt["charge"]) == (10, bound)
 
 
 def test_a_pilot_has_few_places_and_opening_lifts_them(django_here: Path, make_draft: Any) -> None:

@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import pytest
 from broker.scene import Scene, books_balance, refused
 
 
@@ -27,6 +28,42 @@ def test_withdrawal_erases_the_reports_and_leaves_pay_and_charge(django_here: Pa
     with refused("withdrawn"):
         scene.submit(worker, {"ill": 0, "days": 0})
     books_balance()
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["after a batch", "while a batch is made"])
+def test_withdrawal_erases_the_scores_that_spell_the_reports(
+    django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch, meanwhile: bool
+) -> None:
+    """A score on one gold question is the report on it in other words, beside the panel name."""
+    from crowdveil.broker.intake.pseudonyms import pseudonym_in
+    from crowdveil.broker.intake.withdraw import withdraw
+    from crowdveil.broker.results import batches
+    from crowdveil.broker.results.models import Batch
+    from crowdveil.broker.results.quality import quality
+
+    draft = make_draft(minimum_n=2, linkable=True)
+    draft["questions"][0]["gold"] = "yes"
+    scene = Scene(draft)
+    workers = [scene.worker() for _ in range(3)]
+    for worker in workers:
+        scene.submit(worker, {"ill": 1, "days": 0})
+    names = [pseudonym_in(scene.frozen, worker.id) for worker in workers]
+
+    def leave(*given: Any) -> Any:
+        withdraw(scene.study.id, scene.withdrawal_key.hex())
+        return real(*given)
+
+    real = batches.estimate
+    if meanwhile:
+        monkeypatch.setattr(batches, "estimate", leave)
+    batches.refresh(scene.study)
+    if not meanwhile:
+        assert len(quality(scene.study)["workers"]) == 3
+        withdraw(scene.study.id, scene.withdrawal_key.hex())
+    assert {each["worker"] for each in quality(scene.study)["workers"]} == set(names[:2])
+    kept = Batch.objects.get(study=scene.study.id)
+    assert names[2] not in kept.estimates
+    assert kept.n == 3
 
 
 def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft: Any) -> None:

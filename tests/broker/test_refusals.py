@@ -185,9 +185,19 @@ def test_a_draft_that_makes_no_sense_is_refused(ready: Ready, make_draft: Any, n
     assert reply.json()["detail"]
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "two-layer", "matrix-factorization", "no-such-thing"])
-def test_research_mechanisms_are_never_deployed(ready: Ready, make_draft: Any, mechanism: str) -> None:
-    levels = [{"name": "low", "mechanism": mechanism, "epsilon": "1", "pay_cents": 1}]
+@pytest.mark.parametrize(
+    ("mechanism", "parameters"),
+    [
+        *((name, {}) for name in ("gaussian", "laplace", "two-layer", "matrix-factorization", "no-such-thing")),
+        ("randomized-response", {"epsilon": 9}),
+        ("randomized-response", {"protect_participation": True}),
+        ("randomized-response", {"name": "none"}),
+    ],
+)
+def test_research_mechanisms_and_second_opinions_are_never_deployed(
+    ready: Ready, make_draft: Any, mechanism: str, parameters: dict[str, Any]
+) -> None:
+    levels = [{"name": "low", "mechanism": mechanism, "epsilon": "1", "pay_cents": 1, "parameters": parameters}]
     study = ready.requester.create(make_draft(levels=levels))
     url = f"{ready.server.address}/api/v1/requester/studies/{study}/open"
     reply = plain.post(url, headers={"Authorization": f"Bearer {ready.requester._broker.token}"})

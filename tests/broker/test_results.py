@@ -49,6 +49,31 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     assert sha256_of({"salt": shown["gold_salt"], "truths": shown["gold"]}) == scene.opened.document["gold_commitment"]
 
 
+def test_a_study_that_cannot_be_estimated_keeps_no_other_from_it(
+    django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crowdveil.broker import caretaker
+    from crowdveil.broker.results.newest import found
+
+    scenes = [Scene(make_draft(minimum_n=2)) for _ in range(2)]
+    for scene in scenes:
+        for _ in range(2):
+            scene.submit(scene.worker(), {"ill": 0, "days": 0})
+    # The caretaker takes them in the order of their random ids.
+    broken, whole = sorted(scenes, key=lambda scene: scene.study.id)
+    real = caretaker.make_batch
+
+    def make(study: Any) -> None:
+        if study.id == broken.study.id:
+            raise ValueError("numbers beyond measure")
+        real(study)
+
+    monkeypatch.setattr(caretaker, "make_batch", make)
+    caretaker._attempt(caretaker._estimate_due)
+    assert found(broken.study.id) is None
+    assert found(whole.study.id) is not None
+
+
 def test_quality_is_refused_where_workers_were_promised_not_to_be_told_apart(
     django_here: Path, make_draft: Any
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 
-from django.db import DatabaseError, connections
+from django.db import connections
 
 from crowdveil.broker.hooks.notices import announce, deliver_due
 from crowdveil.broker.identity.attempts import forget_sources
@@ -16,7 +17,6 @@ from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.studies.selection import is_to_refine, refine
-from crowdveil.errors import CrowdveilError
 
 _log = logging.getLogger("crowdveil.caretaker")
 _PAUSE_SECONDS = 5.0
@@ -57,7 +57,7 @@ def _attempt(chore: object) -> None:
     """One chore that fails must not keep the others from being done."""
     try:
         chore()  # type: ignore[operator]
-    except (DatabaseError, CrowdveilError, OSError) as error:
+    except Exception as error:  # noqa: BLE001  # a thread that dies would release no hold any more, and say so nowhere
         _log.warning("chore failed", extra={"error": type(error).__name__})
 
 
@@ -65,13 +65,13 @@ def _refine_selections() -> None:
     """Where answers were counted, or somebody lets an invitation lapse, go on choosing with what that has taught."""
     for study in Study.objects.filter(state__in=("pilot", "open"), invitations__isnull=False).distinct():
         if is_to_refine(study):
-            refine(study)
+            _attempt(partial(refine, study))
 
 
 def _estimate_due() -> None:
     for study in Study.objects.filter(state__in=("pilot", "open")):
         if is_due(study):
-            make_batch(study)
+            _attempt(partial(make_batch, study))
 
 
 def _announce_filled(told: set[str]) -> None:

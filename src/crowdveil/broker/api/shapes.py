@@ -45,7 +45,7 @@ class Page(Given, Generic[Item]):
 
 
 class Charge(Given):
-    """What reports cost: sums in nano-units, each report rounded up."""
+    """What reports cost: sums in nano-units, each report rounded up; `reports` is how many of them are charged."""
 
     epsilon_nano: int
     rho_nano: int

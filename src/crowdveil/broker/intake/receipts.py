@@ -32,7 +32,7 @@ class Receipt:
             "pay_cents": self.reports.pay_cents,
             "charge": None
             if charge.unprotected
-            else {"epsilon_nano": charge.epsilon, "rho_nano": charge.rho, "reports": self.reports.n_reports},
+            else {"epsilon_nano": charge.epsilon, "rho_nano": charge.rho, "reports": self.reports.n_charged},
             "day": self.day.isoformat(),
         }
         return fields | {"signature": vault.sign(fields)}

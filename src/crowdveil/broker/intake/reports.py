@@ -29,6 +29,7 @@ class Checked:
 
     codes: bytes
     n_reports: int
+    n_charged: int
     charge: Charge
     pay_cents: int
 
@@ -40,7 +41,13 @@ def check(opened: Opened, level: OpenedLevel, reports: Sequence[Report]) -> Chec
         _place(opened, level, report, codes)
     given = [place for place, code in enumerate(codes) if code != NO_REPORT]
     _check_complete(opened, given)
-    return Checked(_packed(codes), len(given), _charge(opened, level, given), _pay(opened, level, len(given)))
+    return Checked(
+        _packed(codes),
+        len(given),
+        _n_charged(opened, level, given),
+        _charge(opened, level, given),
+        _pay(opened, level, len(given)),
+    )
 
 
 def _place(opened: Opened, level: OpenedLevel, report: Report, codes: list[int]) -> None:
@@ -83,6 +90,11 @@ def _charge(opened: Opened, level: OpenedLevel, given: list[int]) -> Charge:
     if opened.protects_participation:
         return Charge(level.charge["epsilon_nano"], level.charge["rho_nano"])
     return Charge(sum(level.epsilon[place] for place in given), sum(level.rho[place] for place in given))
+
+
+def _n_charged(opened: Opened, level: OpenedLevel, given: list[int]) -> int:
+    """As the definition counts: with a bound on the answers fewer reports are charged than come in."""
+    return level.charge["reports"] if level.charge is not None and opened.protects_participation else len(given)
 
 
 def _pay(opened: Opened, level: OpenedLevel, n_reports: int) -> int:

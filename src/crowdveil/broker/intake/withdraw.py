@@ -6,6 +6,7 @@ import hashlib
 
 from crowdveil.broker.intake.models import Submission, Withdrawal
 from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.results.quality import forget
 from crowdveil.broker.writing import alone_with_reports_of, write
 
 
@@ -14,8 +15,11 @@ def withdraw(study: str, withdrawal_key: str) -> None:
     digest = hashlib.sha256(bytes.fromhex(withdrawal_key)).hexdigest()
     with write():
         alone_with_reports_of(study)
-        removed, _ = Submission.objects.filter(study=study, withdrawal_sha256=digest).delete()
-        if removed:
+        mine = Submission.objects.filter(study=study, withdrawal_sha256=digest)
+        name = mine.values_list("pseudonym", flat=True).first()
+        if name is not None:
+            mine.delete()
+            forget(study, name)
             Withdrawal.objects.get_or_create(withdrawal_sha256=digest, defaults={"study": study})
         elif not Withdrawal.objects.filter(withdrawal_sha256=digest, study=study).exists():
             raise Refusal("not-found", "no submission to this study belongs to this withdrawal key")

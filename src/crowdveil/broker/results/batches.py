@@ -17,7 +17,7 @@ from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results.estimates import estimate
 from crowdveil.broker.results.models import Batch
 from crowdveil.broker.results.newest import found, minimum_of, newest
-from crowdveil.broker.results.quality import scores_in
+from crowdveil.broker.results.quality import scores_in, still_there
 from crowdveil.broker.results.tables import everything
 from crowdveil.broker.studies.definition import read_definition
 from crowdveil.broker.studies.models import Study
@@ -75,6 +75,8 @@ def make_batch(study: Study, *, final: bool = False) -> None:
         document = _document(study)
         try:
             with write():
+                if "workers" in document:
+                    document["workers"] = still_there(study.id, document["workers"])
                 number = last.number + 1 if last else 1
                 Batch.objects.create(
                     study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document)

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil.broker.intake.models import Submission
 from crowdveil.broker.intake.reports import NO_REPORT
 from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.results.models import Batch
 from crowdveil.broker.results.newest import newest
 from crowdveil.broker.results.tables import Part, Stored, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.writing import alone_with_reports_of
 
 _MEANING = (
     "share of gold questions answered right, estimated without bias from randomised reports; "
@@ -37,6 +40,21 @@ def quality(study: Study) -> dict[str, Any]:
     if not read_definition(study.definition, study.sha256).document["linkable"]:
         raise Refusal("forbidden", "workers of this study cannot be told apart, as they were promised")
     return {"meaning": _MEANING, "workers": json.loads(newest(study).estimates).get("workers", [])}
+
+
+def forget(study: str, name: str) -> None:
+    """Inside the transaction that withdraws reports: scores are those on gold questions, spelled otherwise."""
+    for batch in Batch.objects.filter(study=study, estimates__contains=name):
+        document = json.loads(batch.estimates)
+        document["workers"] = [each for each in document["workers"] if each["worker"] != name]
+        Batch.objects.filter(id=batch.id).update(estimates=json.dumps(document))
+
+
+def still_there(study: str, scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without those who withdrew while the batch was computed; nobody else can until this transaction ends."""
+    alone_with_reports_of(study)
+    names = set(Submission.objects.filter(study=study).values_list("pseudonym", flat=True))
+    return [each for each in scores if each["worker"] in names]
 
 
 def _scores(opened: Opened, stored: Stored, truths: dict[str, str]) -> list[dict[str, Any]]:

@@ -15,10 +15,13 @@ from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
 
 MAX_OUTPUTS = 65535
+_SAID_ELSEWHERE = {"name", "epsilon", "protect_participation"}
 
 
 def channel_of(level: Level, domain: Domain, *, protects_participation: bool) -> Channel:
     """The channel of one question at one level; research mechanisms are refused."""
+    if twice := _SAID_ELSEWHERE & level.parameters.keys():
+        raise InputError(f"{sorted(twice)[0]} is said elsewhere in a study and is no parameter", fix="leave it out")
     if level.mechanism == "none":
         built = mechanism("none")
     else:
