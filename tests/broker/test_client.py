@@ -101,7 +101,7 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
         (swap_names, "level high costs more privacy than level medium"),
         (name_twice, "must differ"),
     ],
-    ids=["weaker channel", "no protection", "weights swapped", "skips that tell", "high that hides least", "name twice"],
+    ids=["weaker channel", "no protection", "weights swapped", "skips that tell", "high hides least", "name twice"],
 )
 def test_even_a_signed_study_is_refused_when_its_channels_lie(
     signed: dict[str, Any], change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
