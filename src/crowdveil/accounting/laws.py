@@ -253,11 +253,3 @@ def law_of_channel(channel: Channel) -> Law:
             fix="account for the mechanism by its name",
         )
     return ChannelLaw(channel) if channel.guarantee.protected else Unprotected()
-
-
-def number(fields: dict[str, Any], name: str) -> float:
-    """A float that was spelled as text."""
-    try:
-        return float(fields[name])
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"a spend needs the number {name!r}; got {fields.get(name)!r}") from None

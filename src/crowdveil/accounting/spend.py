@@ -17,7 +17,6 @@ from crowdveil.accounting.laws import (
     TwoLayerLaw,
     Unprotected,
     law_of_channel,
-    number,
 )
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
@@ -118,6 +117,14 @@ def _two_layer(fields: dict[str, Any]) -> Law:
     return TwoLayerLaw(_fraction(fields, "low"), _fraction(fields, "high"), cast(int, n_options))
 
 
+def _number(fields: dict[str, Any], name: str) -> float:
+    """A float that was spelled as text."""
+    try:
+        return float(fields[name])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"a spend needs the number {name!r}; got {fields.get(name)!r}") from None
+
+
 def _fraction(fields: dict[str, Any], name: str) -> Fraction:
     """A fraction as it is spelled; exponents are refused, since a few of their digits fill a computer's memory."""
     text = fields.get(name)
@@ -131,9 +138,9 @@ def _fraction(fields: dict[str, Any], name: str) -> Fraction:
 
 _READERS: dict[str, Callable[[dict[str, Any]], Law]] = {
     ChannelLaw.kind: lambda fields: law_of_channel(Channel.from_json(fields.get("channel"))),
-    PureLaw.kind: lambda fields: PureLaw(number(fields, "epsilon"), *_flags(fields)),
-    JointLaw.kind: lambda fields: JointLaw(number(fields, "epsilon"), *_flags(fields)),
-    GaussianLaw.kind: lambda fields: GaussianLaw(number(fields, "mu"), *_flags(fields)),
+    PureLaw.kind: lambda fields: PureLaw(_number(fields, "epsilon"), *_flags(fields)),
+    JointLaw.kind: lambda fields: JointLaw(_number(fields, "epsilon"), *_flags(fields)),
+    GaussianLaw.kind: lambda fields: GaussianLaw(_number(fields, "mu"), *_flags(fields)),
     TwoLayerLaw.kind: _two_layer,
     Unprotected.kind: lambda fields: Unprotected(),
 }

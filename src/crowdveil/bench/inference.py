@@ -128,8 +128,8 @@ def _agreement(n: int) -> Iterator[dict[str, Any]]:
 
 _START_UP = """
 import time
-from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
-from crowdveil.inference import DawidSkene, kernels
+from crowdveil.bench._measure import crowd
+from crowdveil.inference import DawidSkene
 reports = crowd(2000)
 started = time.process_time()
 DawidSkene(max_iter=5).fit(reports)
@@ -148,7 +148,7 @@ def _start_up() -> Iterator[dict[str, Any]]:
 _MEMORY = """
 import resource, sys
 n, ours = int(sys.argv[1]), sys.argv[2] == "ours"
-from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.bench._measure import crowd
 from crowdveil.bench.inference import _frame, _ours, _peer
 table = crowd(n)
 small = crowd(2000)

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from django.apps import apps
 from django.db import DatabaseError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 STORES = ("identity", "ledger", "payments", "intake")
 
@@ -33,10 +34,10 @@ def create_roles() -> bool:
     return True
 
 
-def _create_role(cursor: object, store: str) -> None:
-    role, execute = role_of(store), cursor.execute  # type: ignore[attr-defined]
+def _create_role(cursor: CursorWrapper, store: str) -> None:
+    role, execute = role_of(store), cursor.execute
     execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
-    if cursor.fetchone() is None:  # type: ignore[attr-defined]
+    if cursor.fetchone() is None:
         execute(f"CREATE ROLE {role} NOLOGIN")
         execute(f"GRANT {role} TO CURRENT_USER")
     execute(f"GRANT USAGE ON SCHEMA public TO {role}")

@@ -1,1 +1,1 @@
-"""Where the blocks of an iterative method live: this machine, or a Spark cluster."""
+"""Where the blocks of an iterative method live: a Spark cluster; on this machine, `inference/threads.py` has them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def answers_in(table: TextTable, domain: Domain | None) -> Answers:
 
 
 def choices_seen(table: TextTable, codes: NDArray[np.int32], texts: list[str | None]) -> Choices:
-    """The values seen, numbers in their order, other words in alphabetical order."""
+    """The values seen; NaN is none."""
     for place, text in enumerate(texts):
         if text is not None and text.strip().lower() == "nan":
             row = int(np.argmax(codes == place))
@@ -39,10 +40,16 @@ def choices_seen(table: TextTable, codes: NDArray[np.int32], texts: list[str | N
     seen = [text for text in texts if text is not None]
     if not seen:
         raise table.wrong("no row has an answer", 0, "answer", "give at least one")
+    return choices_of(seen)
+
+
+def choices_of(seen: Iterable[str]) -> Choices:
+    """Options that were seen: numbers in their order, other words in alphabetical order."""
+    listed = list(seen)
     try:
-        return Choices(tuple(sorted(seen, key=float)))
+        return Choices(tuple(sorted(listed, key=float)))
     except ValueError:
-        return Choices(tuple(sorted(seen)))
+        return Choices(tuple(sorted(listed)))
 
 
 def _encode(table: TextTable, codes: NDArray[np.int32], texts: list[str | None], domain: Domain) -> NDArray[np.int32]:

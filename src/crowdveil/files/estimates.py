@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.domain import Choices
 from crowdveil.errors import FileError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.files.reports import domain_from_json, domain_json
@@ -93,8 +92,5 @@ def read_start(path: str | Path) -> Estimate:
 def _values(estimate: Estimate) -> Any:
     if not estimate.categorical:
         return pa.array(estimate.value.astype(np.float64), mask=~estimate.answered)
-    if isinstance(estimate.domain, Choices):
-        texts: list[str | None] = [*estimate.domain.options, None]
-    else:
-        texts = [*estimate.domain.symbols, None]
+    texts = [*estimate.domain.symbols, None]
     return coded_column(np.where(estimate.value < 0, len(texts) - 1, estimate.value), texts)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.layout import compiled_or_plain
 from crowdveil.inference.model import Block
 
 Array = NDArray[Any]
@@ -49,8 +49,5 @@ def state_of(block: Block, symbol: Array, message: Array, n_columns: int) -> Mes
 
 @cache
 def message_kernels() -> ModuleType:
-    """The compiled loops, or the plain ones where Numba is missing; loaded when first used."""
-    try:
-        return import_module("crowdveil.inference.channel_kernels")
-    except ImportError:
-        return import_module("crowdveil.inference.channel_plain")
+    """The loops of message passing, loaded when first used."""
+    return compiled_or_plain("channel_kernels", "channel_plain")

@@ -65,17 +65,18 @@ def parts(n: int, bits: int) -> int:
 
 @cache
 def kernels() -> ModuleType:
-    """The compiled loops, or the plain ones where Numba is missing; loaded when first used."""
-    return _compiled("kernels", "plain")
+    """The loops over a layout, loaded when first used."""
+    return compiled_or_plain("kernels", "plain")
 
 
 @cache
 def row_kernels() -> ModuleType:
     """The same for the loops over rows that need no layout."""
-    return _compiled("row_kernels", "row_plain")
+    return compiled_or_plain("row_kernels", "row_plain")
 
 
-def _compiled(compiled: str, plain: str) -> ModuleType:
+def compiled_or_plain(compiled: str, plain: str) -> ModuleType:
+    """A module of compiled loops, or its plain twin where Numba is missing."""
     try:
         return import_module(f"crowdveil.inference.{compiled}")
     except ImportError:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import inf, log
 from typing import Any
 
-from scipy.optimize import brentq
-
+from crowdveil.accounting.gaussian import kandappu_2015_formula_4_2, kandappu_2015_formula_4_3
 from crowdveil.domain import Choices, Scale
 from crowdveil.mechanisms import Gaussian, OneLayer
 from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, near, select
@@ -100,9 +99,8 @@ def rating_epsilons(gamma: float, delta: float) -> Row:
     if gamma == 0:
         return {"formula_epsilon": inf, "exact_epsilon": inf, "pure_epsilon": inf}
     exact = Gaussian(sigma=gamma, delta=delta).guarantee(Scale(1, 5)).epsilon
-    # (4.2) depends on x = ε·γ² alone: x / (2 R²) + ln x = ln 1/δ.
-    x = brentq(lambda x: x / (2 * 4**2) + log(x) - log(1 / delta), 1e-6, 1e4)
-    return {"formula_epsilon": x / gamma**2, "exact_epsilon": exact, "pure_epsilon": inf}
+    printed = kandappu_2015_formula_4_2(4, gamma, delta).epsilon
+    return {"formula_epsilon": printed, "exact_epsilon": exact, "pure_epsilon": inf}
 
 
 def choice_epsilons(flip: float, delta: float) -> Row:
@@ -113,7 +111,7 @@ def choice_epsilons(flip: float, delta: float) -> Row:
     keep, lie = channel.table[0, 0], channel.table[0, 1]
     # The only output that tells for the answer is the answer itself: keep − e^ε·lie ≤ δ.
     return {
-        "formula_epsilon": log(1 - flip - delta) - log(flip) + log(4),
+        "formula_epsilon": kandappu_2015_formula_4_3(5, flip, delta),
         "exact_epsilon": log((keep - delta) / lie),
         "pure_epsilon": channel.epsilon,
     }

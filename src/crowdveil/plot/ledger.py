@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crowdveil.accounting import Ledger
@@ -18,40 +21,37 @@ def ledger_timeline(ledger: Ledger, worker: str) -> Figure:
     receipts = ledger.receipts(worker)
     if not receipts:
         raise InputError(f"worker {worker!r} has no release to show", fix="check the worker's id")
-    cap = ledger.budget.cap
-    epsilon = np.cumsum([amount_of(receipt.charge.epsilon) for receipt in receipts]) / amount_of(cap.epsilon)
-    rho = np.cumsum([amount_of(receipt.charge.rho) for receipt in receipts])
     figure, axes = new_figure()
-    steps = np.arange(len(receipts) + 1)
-    edges = np.append(steps, len(receipts) + 0.5)
-    axes.step(edges, [0, *epsilon, epsilon[-1]], where="post", color=COLOURS[0], linewidth=2, label="Σε of ε max")
+    cap = ledger.budget.cap
+    _draw_share(axes, [receipt.charge.epsilon for receipt in receipts], cap.epsilon, "Σε of ε max", color=COLOURS[0])
     if cap.rho > 0:
-        shares = rho / amount_of(cap.rho)
-        axes.step(
-            edges,
-            [0, *shares, shares[-1]],
-            where="post",
-            color=COLOURS[1],
-            linewidth=2,
-            dashes=(4, 1.5),
-            label="Σρ of ρ max",
-        )
+        rho = [receipt.charge.rho for receipt in receipts]
+        _draw_share(axes, rho, cap.rho, "Σρ of ρ max", color=COLOURS[1], dashes=(4, 1.5))
     axes.axhline(1, color=GREY, linewidth=1.2, dashes=(1, 2), label="the cap")
     for index, receipt in enumerate(receipts, start=1):
         if any(line.kind == "unprotected" for line in receipt.lines):
             axes.plot(index, 0, marker="X", color="black", markersize=9, clip_on=False, linestyle="none")
     axes.set(ylabel="share of the budget used", xlabel="release", ylim=(0, None), xlim=(0, len(receipts) + 0.5))
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    names = [receipt.lines[0].name for receipt in receipts]
-    shown = steps[1:] if len(names) <= _MOST_NAMES else steps[1 :: len(names) // _MOST_NAMES + 1]
-    rotation = 0 if len(names) <= 6 else 60
-    axes.set_xticks(
-        shown, [names[step - 1] for step in shown], rotation=rotation, ha="right" if rotation else "center", fontsize=8
-    )
+    _name_releases(axes, [receipt.lines[0].name for receipt in receipts])
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     add_title(axes, f"What worker {worker} has spent")
     add_caption(figure, _caption(ledger, worker, len(receipts)))
     return figure
+
+
+def _draw_share(axes: Axes, charges: list[int], cap: int, label: str, **line: Any) -> None:
+    """The sum after each release as a share of its cap."""
+    shares = np.cumsum([amount_of(charge) for charge in charges]) / amount_of(cap)
+    edges = np.append(np.arange(len(charges) + 1), len(charges) + 0.5)
+    axes.step(edges, [0, *shares, shares[-1]], where="post", linewidth=2, label=label, **line)
+
+
+def _name_releases(axes: Axes, names: list[str]) -> None:
+    """Every name, or evenly some of them where they would not fit."""
+    shown = range(1, len(names) + 1, 1 if len(names) <= _MOST_NAMES else len(names) // _MOST_NAMES + 1)
+    slanted: dict[str, Any] = {"rotation": 60, "ha": "right"} if len(names) > 6 else {"rotation": 0, "ha": "center"}
+    axes.set_xticks(list(shown), [names[step - 1] for step in shown], fontsize=8, **slanted)
 
 
 def _caption(ledger: Ledger, worker: str, n_releases: int) -> str:

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from crowdveil.errors import InputError
-from crowdveil.plot.style import _RC, COLOURS, GREY, MARKERS, PALE, add_caption, add_title
+from crowdveil.plot.style import COLOURS, GREY, MARKERS, RC, add_caption, add_frame, add_title
 
 Kind: TypeAlias = Literal["line", "points", "bars"]
 _DASHES = ((4, 3), (1, 2), (6, 2, 1, 2), (8, 2))
@@ -57,7 +57,7 @@ def panels(drawn: Sequence[Panel], *, caption: str) -> Figure:
     rows = -(-len(drawn) // columns)
     names = list(dict.fromkeys(series.like or series.name for panel in drawn for series in panel.series))
     lines = list(dict.fromkeys(name for panel in drawn for name in panel.baselines))
-    with rc_context(_RC):
+    with rc_context(RC):
         width = max(7.2, 4.3 * columns)
         figure = Figure(figsize=(width, 3.5 * rows + 1.1), layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
@@ -72,10 +72,7 @@ def panels(drawn: Sequence[Panel], *, caption: str) -> Figure:
 
 
 def _draw(axes: Axes, panel: Panel, names: list[str], lines: list[str]) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(axis="y", color=PALE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    add_frame(axes)
     bars = [series for series in panel.series if series.kind == "bars"]
     for series in panel.series:
         _draw_series(axes, series, names.index(series.like or series.name), bars)

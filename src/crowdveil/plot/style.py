@@ -15,7 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, GREY, PALE = "#222222", "#767676", "#E6E6E6"
 
-_RC: dict[Any, Any] = {
+RC: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
@@ -30,15 +30,20 @@ _RC: dict[Any, Any] = {
 
 def new_figure(width: float = 7.2, height: float = 4.4) -> tuple[Figure, Axes]:
     """An empty figure of its own: nothing here touches pyplot's global state."""
-    with rc_context(_RC):
+    with rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
+    add_frame(axes)
+    return figure, axes
+
+
+def add_frame(axes: Axes) -> None:
+    """Two axes and pale lines behind what is drawn."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(axis="y", color=PALE, linewidth=0.8)
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def add_title(axes: Axes, title: str) -> None:
@@ -54,7 +59,7 @@ def save(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.svg and PATH.png (any ending of `path` is replaced); the same figure gives the same bytes."""
     stem = Path(path).with_suffix("")
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
-    with rc_context(_RC):
+    with rc_context(RC):
         figure.savefig(svg, metadata={"Date": None, "Creator": "crowdveil"})
         figure.savefig(png, dpi=160, metadata={"Software": "crowdveil"})
     return svg, png

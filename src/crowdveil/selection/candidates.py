@@ -12,7 +12,7 @@ from crowdveil.answers import codes_of, frozen_column, frozen_ids
 from crowdveil.errors import InputError
 
 UNPROTECTED = "none"
-_CENT_DUST = 1e-9
+CENT_DUST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +34,7 @@ class Candidates:
             object.__setattr__(self, name, frozen_ids(getattr(self, name)))
         for name in ("pay", "epsilon", "remaining"):
             object.__setattr__(self, name, frozen_column(getattr(self, name), np.float64))
-        for name, least in (("pay", 0.0), ("epsilon", 0.0), ("remaining", 0.0)):
-            _check_column(name, getattr(self, name), least, infinite=name != "pay")
+            _check_column(name, getattr(self, name), infinite=name != "pay")
         if len(codes_of([str(worker) for worker in self.workers])[1]) != len(self.workers):
             raise InputError("every worker must have one row; got one twice", fix="remove one of them", field="worker")
 
@@ -56,7 +55,7 @@ class Candidates:
 
     def affordable(self, budget: float) -> NDArray[np.bool_]:
         """Paid from what is left of the money (sums of cents carry dust)."""
-        allowed: NDArray[np.bool_] = self.pay <= budget + _CENT_DUST
+        allowed: NDArray[np.bool_] = self.pay <= budget + CENT_DUST
         return allowed
 
     def costs(self, budget: float, fairness: float) -> NDArray[np.float64]:
@@ -70,8 +69,8 @@ class Candidates:
         return money + fairness * share
 
 
-def _check_column(name: str, values: NDArray[np.float64], least: float, *, infinite: bool) -> None:
-    wrong = np.isnan(values) | (values < least) | (np.isinf(values) & (not infinite))
+def _check_column(name: str, values: NDArray[np.float64], *, infinite: bool) -> None:
+    wrong = np.isnan(values) | (values < 0) | (np.isinf(values) & (not infinite))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(f"{name} must be a number from 0 up; got {values[row]}", row=row + 1, field=name)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import InputError
 from crowdveil.exact import json_number
-from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.candidates import CENT_DUST, Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
 
@@ -79,7 +79,7 @@ def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int
     picks, left = [], budget
     able, pay = candidates.can_pay(), candidates.pay
     for each in order.tolist():
-        if able[each] and pay[each] <= left + 1e-9:
+        if able[each] and pay[each] <= left + CENT_DUST:
             picks.append(each)
             left -= float(pay[each])
     return picks

@@ -14,7 +14,6 @@ from crowdveil.broker.results import export
 from crowdveil.broker.studies.views import own_study
 
 router = Router(tags=["requester"], auth=auth.requester)
-_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 Number = Path(..., ge=0, le=200)
 
 
@@ -34,7 +33,7 @@ def download_export(
     """One file, in no order, streamed."""
     found = own_study(request.auth.account, study)
     stream = export.stream(found, part, format)
-    response = StreamingHttpResponse(stream, content_type=_TYPES[format])
+    response = StreamingHttpResponse(stream, content_type=export.TYPES[format])
     response["Content-Disposition"] = f'attachment; filename="reports-{part}.{format}"'
     return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -28,6 +28,13 @@ _SECRETS = ("csrfmiddlewaretoken", "password", "code")
 _STOP_ASKING = 286
 
 
+class Visit(HttpRequest):
+    """A request to the console: who is signed in and as what; where a page is for anybody, there may be nobody."""
+
+    account: Account
+    scope: str
+
+
 def page(*roles: str) -> Callable[[View], View]:
     """A page of the console; with roles, only for those who are signed in as one of them."""
 
@@ -44,10 +51,13 @@ def page(*roles: str) -> Callable[[View], View]:
 
 
 def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments: dict[str, Any]) -> HttpResponse:
-    request.account, request.scope = account_of(request)  # type: ignore[attr-defined]
-    if roles and request.account is None:  # type: ignore[attr-defined]
+    account, scope = account_of(request)
+    if account is not None:
+        visit = cast(Visit, request)
+        visit.account, visit.scope = account, scope
+    if roles and account is None:
         return ended(request)
-    if roles and request.scope not in roles:  # type: ignore[attr-defined]
+    if roles and scope not in roles:
         return refused(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
     try:
         return view(request, **arguments)
@@ -77,7 +87,6 @@ def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that did not come from a page of ours, or came too late."""
-    request.account, request.scope = None, ""  # type: ignore[attr-defined]
     refusal = Refusal("forbidden", "this form has expired or came from elsewhere; open the page again")
     return _with_headers(refused(request, refusal))
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from crowdveil.broker import clock
-from crowdveil.broker.console.door import COOKIE, let_in, page
+from crowdveil.broker.console.door import COOKIE, Visit, let_in, page
 from crowdveil.broker.identity.links import redeem
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
@@ -39,9 +39,9 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @page("enrol")
-def enrol_page(request: HttpRequest) -> HttpResponse:
+def enrol_page(request: Visit) -> HttpResponse:
     """First a lasting password, then the authenticator's first code."""
-    account: Any = request.account  # type: ignore[attr-defined]
+    account = request.account
     shown: dict[str, Any] = {}
     try:
         if "password" in request.POST:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from crowdveil.broker.api.operator import download_payout, list_warnings
 from crowdveil.broker.audit import chain
 from crowdveil.broker.audit.models import Act
-from crowdveil.broker.console.door import page
+from crowdveil.broker.console.door import Visit, page
 from crowdveil.broker.identity.accounts import invite, reset, set_disabled
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.check import problems
@@ -36,7 +35,7 @@ def _overview(request: HttpRequest) -> dict[str, Any]:
         "accounts": Account.objects.exclude(role="worker").order_by("name"),
         "n_workers": Account.objects.filter(role="worker").count(),
         "studies": [
-            {"id": study.id, "title": json.loads(study.draft)["title"], "owner": study.owner.name, "state": study.state}
+            {"id": study.id, "title": study.title, "owner": study.owner.name, "state": study.state}
             for study in Study.objects.select_related("owner").exclude(state="draft").order_by("-id")[:100]
         ],
         "warnings": list_warnings(request)["items"],
@@ -49,9 +48,9 @@ def _overview(request: HttpRequest) -> dict[str, Any]:
 
 @require_POST
 @page("operator")
-def invite_somebody(request: HttpRequest) -> HttpResponse:
+def invite_somebody(request: Visit) -> HttpResponse:
     """The one-time password is shown once, on this page."""
-    by = request.account.id  # type: ignore[attr-defined]
+    by = request.account.id
     role = request.POST.get("role", "requester")
     if role not in ("requester", "operator"):
         raise Refusal("invalid", "a role is requester or operator")
@@ -64,8 +63,8 @@ def invite_somebody(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @page("operator")
-def change_account(request: HttpRequest, account: str) -> HttpResponse:
-    by = request.account.id  # type: ignore[attr-defined]
+def change_account(request: Visit, account: str) -> HttpResponse:
+    by = request.account.id
     found = _changeable(account, by)
     set_disabled(found, disabled=not found.disabled, by=by)
     return HttpResponseRedirect("/console/operator")
@@ -73,9 +72,9 @@ def change_account(request: HttpRequest, account: str) -> HttpResponse:
 
 @require_POST
 @page("operator")
-def reset_account(request: HttpRequest, account: str) -> HttpResponse:
+def reset_account(request: Visit, account: str) -> HttpResponse:
     """For who lost the password or the authenticator: a new one-time password, shown once."""
-    by = request.account.id  # type: ignore[attr-defined]
+    by = request.account.id
     found = _changeable(account, by)
     shown = {"invited": found, "password": reset(found, by=by)}
     return render(request, "console/operator.html", _overview(request) | shown)
@@ -90,8 +89,8 @@ def _changeable(account: str, by: str) -> Account:
 
 @require_POST
 @page("operator")
-def make_payout(request: HttpRequest) -> HttpResponse:
-    pay_out(request.account.id)  # type: ignore[attr-defined]
+def make_payout(request: Visit) -> HttpResponse:
+    pay_out(request.account.id)
     return HttpResponseRedirect("/console/operator")
 
 

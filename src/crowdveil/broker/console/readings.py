@@ -11,9 +11,9 @@ from crowdveil.broker.console.charts import needle_chart, shares_chart
 from crowdveil.broker.console.words import localized, option_words, percent
 from crowdveil.broker.studies.questions import Question
 from crowdveil.domain import Scale
+from crowdveil.inference.finishing import QUANTILE
 from crowdveil.plan.population import prior_spread
 
-_QUANTILE = 1.96
 # An interval this near to that of a guess tells nothing worth a decision.
 _NO_NEWS = 0.9
 
@@ -87,7 +87,7 @@ def half_widths(result: dict[str, Any], asked: dict[str, Any], goal: str) -> tup
         return None
     domain = Question.model_validate(asked | {"gold": None}).domain.domain()
     widest = domain.range / 2 if isinstance(domain, Scale) else 0.5
-    return (result["high"] - result["low"]) / 2, min(_QUANTILE * prior_spread(domain), widest)
+    return (result["high"] - result["low"]) / 2, min(QUANTILE * prior_spread(domain), widest)
 
 
 def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from crowdveil.broker.console.door import page
+from crowdveil.broker.console.door import Visit, page
 from crowdveil.broker.console.protection import protection
 from crowdveil.broker.console.readings import reading
 from crowdveil.broker.refusal import Refusal
@@ -20,18 +20,16 @@ from crowdveil.broker.studies.definition import read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.studies.views import own_study, progress, view
 
-_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
-
 
 @require_GET
 @page("requester")
-def results(request: HttpRequest, study: str) -> HttpResponse:
+def results(request: Visit, study: str) -> HttpResponse:
     """The latest batch; below the minimum nothing is shown, and the page says so.
 
     While the study runs the page asks again; nothing new is answered with nothing, so that nothing flickers, whatever
     is unfolded stays so and the focus stays where it is.
     """
-    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study)
     refresh(found)
     counts = progress(found)
     seen = f"{found.state}-{counts['n_batches'] or -counts['taken']}"
@@ -84,14 +82,14 @@ def _quality(study: Study) -> dict[str, Any] | None:
 
 @require_GET
 @page("requester")
-def download(request: HttpRequest, study: str, part: int, kind: str) -> HttpResponse | StreamingHttpResponse:
+def download(request: Visit, study: str, part: int, kind: str) -> HttpResponse | StreamingHttpResponse:
     """One file of reports, streamed; `channels` is what goes beside a CSV file."""
-    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study)
     if kind == "channels":
         response: HttpResponse | StreamingHttpResponse = JsonResponse(export.channels(found, part))
         name = f"reports-{part}.csv.channels.json"
-    elif kind in _TYPES:
-        response = StreamingHttpResponse(export.stream(found, part, kind), content_type=_TYPES[kind])
+    elif kind in export.TYPES:
+        response = StreamingHttpResponse(export.stream(found, part, kind), content_type=export.TYPES[kind])
         name = f"reports-{part}.{kind}"
     else:
         raise Refusal("not-found", "there is nothing at this address")

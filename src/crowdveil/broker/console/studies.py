@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from crowdveil.broker.console import forms
-from crowdveil.broker.console.door import page
+from crowdveil.broker.console.door import Visit, page
 from crowdveil.broker.console.drafting import from_draft, to_draft
 from crowdveil.broker.console.planning import planned
 from crowdveil.broker.console.previewing import previews
@@ -34,21 +34,21 @@ _ACTIONS = {
 
 @require_GET
 @page("requester", "operator")
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: Visit) -> HttpResponse:
     """Everything of mine; operators have a page of their own."""
-    if request.scope == "operator":  # type: ignore[attr-defined]
+    if request.scope == "operator":
         return HttpResponseRedirect("/console/operator")
-    account = request.account  # type: ignore[attr-defined]
+    account = request.account
     studies = Study.objects.filter(owner=account).select_related("owner").order_by("-id")
-    rows = [{"id": study.id, "title": json.loads(study.draft)["title"], **progress(study)} for study in studies]
+    rows = [{"id": study.id, "title": study.title, **progress(study)} for study in studies]
     return render(request, "console/home.html", {"studies": rows})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @page("requester")
-def edit(request: HttpRequest, study: str = "") -> HttpResponse:
+def edit(request: Visit, study: str = "") -> HttpResponse:
     """Build a study; adding and removing questions works without scripts."""
-    found = own_study(request.account.id, study) if study else None  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study) if study else None
     if request.method != "POST":
         form = from_draft(json.loads(found.draft)) if found else forms.blank()
         return _editor(request, form, found)
@@ -59,7 +59,7 @@ def edit(request: HttpRequest, study: str = "") -> HttpResponse:
         return _editor(request, form, found, plan=planned(form))
     try:
         draft = to_draft(form)
-        saved = lifecycle.revise(found, draft) if found else lifecycle.create(request.account, draft)  # type: ignore[attr-defined]
+        saved = lifecycle.revise(found, draft) if found else lifecycle.create(request.account, draft)
     except Refusal as refusal:
         return _editor(request, form, found, refusal)
     return HttpResponseRedirect(f"/console/studies/{saved.id}")
@@ -100,9 +100,9 @@ def _editor(
 
 @require_GET
 @page("requester")
-def follow(request: HttpRequest, study: str) -> HttpResponse:
+def follow(request: Visit, study: str) -> HttpResponse:
     """One study: state, places, money, what each level promises, and what can be done next."""
-    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study)
     return _followed(request, found)
 
 
@@ -113,17 +113,17 @@ def _followed(request: HttpRequest, found: Study, good: str = "") -> HttpRespons
 
 @require_GET
 @page("requester")
-def live(request: HttpRequest, study: str) -> HttpResponse:
+def live(request: Visit, study: str) -> HttpResponse:
     """Places and money alone, for the page that asks again every few seconds."""
-    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study)
     return render(request, "console/progress.html", {"study": {"id": found.id}, "progress": progress(found)})
 
 
 @require_POST
 @page("requester")
-def act(request: HttpRequest, study: str, action: str) -> HttpResponse:
+def act(request: Visit, study: str, action: str) -> HttpResponse:
     """Move a study on."""
-    found = own_study(request.account.id, study)  # type: ignore[attr-defined]
+    found = own_study(request.account.id, study)
     if action == "discard":
         lifecycle.discard(found)
         return HttpResponseRedirect("/console/")

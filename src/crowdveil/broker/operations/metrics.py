@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 
 from django.http import HttpRequest, HttpResponse
 
@@ -11,13 +11,13 @@ from crowdveil import __version__
 
 _lock = threading.Lock()
 _requests: Counter[tuple[str, str, int]] = Counter()
-_seconds: Counter[tuple[str, str]] = Counter()
+_seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
 
 
 def observe(method: str, route: str, status: int, seconds: float) -> None:
     with _lock:
         _requests[method, route, status] += 1
-        _seconds[method, route] += seconds  # type: ignore[assignment]
+        _seconds[method, route] += seconds
 
 
 def page(request: HttpRequest) -> HttpResponse:

@@ -12,9 +12,8 @@ import numpy as np
 
 from crowdveil.broker.results.tables import Part
 from crowdveil.channel import Channel
+from crowdveil.inference.finishing import QUANTILE
 from crowdveil.reports import Reports
-
-_QUANTILE = 1.959964
 
 
 def box_shares(part: Part, reports: Reports, place: int) -> list[dict[str, Any]]:
@@ -39,8 +38,8 @@ def box_shares(part: Part, reports: Reports, place: int) -> list[dict[str, Any]]
         {
             "option": box,
             "share": _clipped(share[bit]),
-            "low": _clipped(share[bit] - _QUANTILE * spread[bit]),
-            "high": _clipped(share[bit] + _QUANTILE * spread[bit]),
+            "low": _clipped(share[bit] - QUANTILE * spread[bit]),
+            "high": _clipped(share[bit] + QUANTILE * spread[bit]),
         }
         for bit, box in enumerate(part.boxes)
     ]

@@ -18,8 +18,10 @@ from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results.tables import Part, Stored, chunks, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.models import Study
-from crowdveil.files.reports import METADATA_KEY, channels_json, domain_json
+from crowdveil.files.reports import METADATA_KEY, channels_json, domain_json, spell
 
+TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+"""The kinds of files, and what a browser is told that each is."""
 # So many at a time: enough for a good Parquet row group, and little beside what the broker holds anyway.
 _ROWS = 20_000
 _COLUMNS = ("worker", "question", "report", "channel")
@@ -66,7 +68,7 @@ def _part(opened: Opened, number: int) -> Part:
 
 def _column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str, list[Any]]]:
     """Columns of texts, chunk by chunk. Workers get new names in every export, unless the study is linkable."""
-    spelled = [[_spelled(output) for output in channel.outputs] for channel in part.channels]
+    spelled = [[spell(output) for output in channel.outputs] for channel in part.channels]
     seen = 0
     for stored in chunks(study, opened, size=max(1, _ROWS // len(opened.questions))):
         linkable = opened.document["linkable"]
@@ -85,10 +87,6 @@ def _columns(part: Part, stored: Stored, names: list[str], spelled: list[list[st
         "report": [spelled[through][code] for through, code in zip(channel, codes[worker, question], strict=True)],
         "channel": channel.tolist(),
     }
-
-
-def _spelled(output: Any) -> str | None:
-    return json.dumps(list(output), ensure_ascii=False) if isinstance(output, tuple) else output
 
 
 def _csv(columns: Iterator[dict[str, list[Any]]], part: Part) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from crowdveil.channel import Channel, identity
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import FileError
+from crowdveil.files.answers import choices_of
 from crowdveil.files.problems import (
     Problem,
     empty_id,
@@ -213,7 +214,4 @@ def _choices_seen(frame: DataFrame, source: str) -> Choices:
         raise refused(no_rows(source or "the table"))
     if len(seen) > _MAX_OPTIONS:
         raise FileError(f"more than {_MAX_OPTIONS} different answers were seen", fix="give --scale LOW:HIGH[:STEP]")
-    try:
-        return Choices(tuple(sorted(seen, key=float)))
-    except ValueError:
-        return Choices(tuple(sorted(seen)))
+    return choices_of(seen)
