@@ -11,6 +11,17 @@ import pytest
 from broker.scene import Scene, books_balance, refused
 
 
+def test_every_field_of_a_definition_and_every_refusal_is_on_the_page_of_the_api(
+    django_here: Path, make_draft: Any
+) -> None:
+    from crowdveil.broker.refusal import STATUS
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()
+    document = Scene(make_draft()).opened.document
+    fields = {*document, *document["questions"][0], *document["levels"][0], *document["levels"][0]["charge"], *STATUS}
+    assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
+
+
 def test_withdrawal_erases_the_reports_and_leaves_pay_and_charge(django_here: Path, make_draft: Any) -> None:
     from crowdveil.broker.intake.models import Submission
     from crowdveil.broker.intake.withdraw import withdraw
