@@ -15,6 +15,12 @@ def test_the_demo_tells_its_story() -> None:
     assert done.stderr == ""
 
 
+def test_a_small_crowd_has_a_story_too() -> None:
+    for seed in range(4):
+        result = json.loads(crowdveil("demo", "--workers", 10, "--questions", 1, "--seed", seed, "--json").stdout)
+        assert result["worker"]["answers"] == 1
+
+
 def test_its_numbers_hold_for_seeds_nobody_chose() -> None:
     for seed in range(20, 24):
         result = json.loads(crowdveil("demo", "--seed", seed, "--json").stdout)

@@ -20,9 +20,6 @@ SECURE_PROXY_SSL_HEADER = (
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
 
 INSTALLED_APPS = [
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.staticfiles",
     "crowdveil.broker.identity",
     "crowdveil.broker.studies",
     "crowdveil.broker.ledger",
@@ -42,7 +39,6 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "crowdveil.broker.urls"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-STATIC_URL = "/static/"
 APPEND_SLASH = False
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -15,7 +15,7 @@ from crowdveil.errors import CheckError, CrowdveilError
 
 # What is not installed with crowdveil itself, and the extra that brings it.
 EXTRAS = {
-    "broker": ("django", "ninja", "django_htmx", "whitenoise", "gunicorn", "psycopg"),
+    "broker": ("django", "ninja", "django_htmx", "gunicorn", "psycopg"),
     "plot": ("matplotlib",),
     "spark": ("pyspark", "pandas"),
 }

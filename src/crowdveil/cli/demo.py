@@ -12,6 +12,7 @@ from crowdveil.guarantee import round_up
 
 _OPTIONS = ("no", "yes")
 _BAR = 30
+_SHARE = 0.2
 
 
 def command(
@@ -39,8 +40,10 @@ def tell_story(n_workers: int, n_questions: int, epsilon: float, seed: int) -> d
     from crowdveil.simulate import ChoiceCrowd
 
     domain = Choices(_OPTIONS)
+    # As many answers from everybody, so that Ada always has some to account for.
+    each = max(round(_SHARE * n_questions), 1)
     crowd = ChoiceCrowd(
-        n_workers=n_workers, n_questions=n_questions, domain=domain, share=0.2, class_shares=(0.65, 0.35)
+        n_workers=n_workers, n_questions=n_questions, domain=domain, answers_per_worker=each, class_shares=(0.65, 0.35)
     ).draw(seed=seed)
     mechanism = RandomizedResponse(epsilon=epsilon)
     reports = mechanism.randomize(crowd.answers, entropy_from(seed))
