@@ -38,6 +38,12 @@ def test_symbols_may_be_grouped_where_there_are_many() -> None:
     assert fine == pytest.approx(coarse, rel=0.03)
 
 
+def test_people_who_hardly_err_do_not_make_a_study_impossible() -> None:
+    found = plan(setting(Scale(1, 5), epsilon=2.0, n_workers=300, skill="0.1"), effort=0)
+    assert found.feasible
+    assert found.floor < found.expected_error
+
+
 @pytest.mark.parametrize("skill", list(SKILLS))
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("domain", [YES, Choices(tuple("abcde"))])

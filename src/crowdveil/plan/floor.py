@@ -15,6 +15,9 @@ from crowdveil.plan.setting import Setting
 
 Floats = NDArray[np.float64]
 _MOST_SYMBOLS = 40
+# Where truths are looked at, in half steps from the middle, and how much each counts (trapezoids).
+_BESIDE = (0.0, 0.25, 0.5, 0.75, 1.0)
+_WEIGHTS = (0.125, 0.25, 0.25, 0.25, 0.125)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,27 @@ def limit(setting: Setting, *, population: bool) -> Limit:
 
 
 def scale_floor(setting: Setting) -> float:
-    """The least standard deviation of an unbiased estimate of a mid-scale truth, skills known, over all channels."""
+    """The least standard deviation of an unbiased estimate of a mid-scale truth, skills known, over all channels.
+
+    While a truth moves within a level, the answers of people who hardly err do not: in the middle of a level nothing
+    could be told, and half a step beside it everything. So the information is that of the middle or the average from
+    there to half a step beside it, whichever is more: a floor that can be passed is none.
+    """
     assert isinstance(setting.domain, Scale)
-    middle, information = float(setting.domain.low + setting.domain.high) / 2, 0.0
+    middle, half_step = float(setting.domain.low + setting.domain.high) / 2, float(setting.domain.step) / 2
+    told = [_information(setting, setting.domain, middle + beside * half_step) for beside in _BESIDE]
+    information = max(told[0], float(np.average(told, weights=_WEIGHTS)))
+    return math.inf if information <= 0 else 1 / math.sqrt(setting.reports_per_question * information)
+
+
+def _information(setting: Setting, scale: Scale, truth: float) -> float:
+    """What one report can tell at best about this truth, on average over the crowd."""
+    information = 0.0
     for each in setting.crowd.real:
-        law = answer_law(middle, float(setting.crowd.skill[each]), setting.domain)
+        law = answer_law(truth, float(setting.crowd.skill[each]), scale)
         p, slope = _grouped(*(with_empty(law, setting.share) if setting.protect_participation else law))
         information += float(setting.crowd.shares[each]) * staircase_information(p, slope, setting.epsilon)
-    return math.inf if information <= 0 else 1 / math.sqrt(setting.reports_per_question * information)
+    return information
 
 
 def _grouped(p: Floats, slope: Floats) -> tuple[Floats, Floats]:
