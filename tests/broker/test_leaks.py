@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
+from broker import plain
+from broker.ready import Ready
 
 from crowdveil.channel import Channel
 from crowdveil.client import Broker, Worker
@@ -130,3 +135,28 @@ def test_pseudonyms_differ_between_studies_and_links_break_at_close(
     assert [row[5] for row in sorted(sealed, key=lambda row: row[4])] == sorted(row[5] for row in sealed)
     assert not (sqlite_server.home / "study-keys" / studies[0]).exists()
     assert (sqlite_server.home / "study-keys" / studies[1]).exists()
+
+
+def test_postgresql_logs_no_statement_when_something_comes_twice(
+    postgres: Any, postgres_server: Any, make_draft: Any
+) -> None:
+    """A statement that failed stands in the database's log with all its values: who, at which moment, what."""
+    ready = Ready(postgres_server, make_draft)
+    tokens, key = [postgres_server.worker_token() for _ in range(2)], secrets.token_bytes(32)
+    before = len(postgres.log())
+    ready.token = tokens[0]
+    place = f"{postgres_server.address}/api/v1/studies/{ready.study}"
+    wanted = {"level": "medium", "study_sha256": ready.signed["sha256"]}
+    head = {"Authorization": f"Bearer {ready.token}"}
+    body = ready.body() | {"withdrawal_sha256": hashlib.sha256(key).hexdigest()}
+    with ThreadPoolExecutor(8) as pool:
+        held = pool.map(lambda _: plain.put(f"{place}/reservation", json=wanted, headers=head).status_code, range(8))
+        assert sorted(held) == [*[200] * 7, 201]
+        stored = pool.map(lambda _: ready.post(body, key="the-same-key-for-all").status_code, range(8))
+        assert sorted(stored) == [*[200] * 7, 201]
+    ready.token = tokens[1]
+    assert ready.post(body).status_code == 409
+    assert plain.post(f"{place}/withdrawals", json={"withdrawal_key": key.hex()}).status_code == 200
+    ready.token = tokens[0]
+    assert ready.post(body).status_code == 410
+    assert "STATEMENT" not in postgres.log()[before:]

@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         "broker: nobody looks whether the row moved",
         "broker/ledger/budget.py",
-        "if not changed(_MOVE, *held, account, int(charge.unprotected), charge.epsilon, charge.rho):",
-        "if changed(_MOVE, *held, account, int(charge.unprotected), charge.epsilon, charge.rho) < 0:",
+        "if not changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):",
+        "if changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho) < 0:",
         RACES,
         "forty_accepts and sqlite",
     ),

@@ -50,6 +50,10 @@ class Postgres:
         self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "crowdveil", name)
         return f"postgresql://crowdveil@127.0.0.1:{self.port}/{name}"
 
+    def log(self) -> str:
+        """What the cluster wrote down about itself and about statements that failed."""
+        return (self._home / "log").read_text(errors="replace")
+
     def stop(self) -> None:
         self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
         shutil.rmtree(self._home, ignore_errors=True)

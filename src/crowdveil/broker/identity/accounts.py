@@ -26,6 +26,9 @@ def sign_up_worker(default_level: str, epsilon_cap: int) -> Account:
 def invite(name: str, role: str, *, by: str) -> tuple[Account, str]:
     """A requester or operator account with a one-time password, shown once."""
     password = secrets.token_urlsafe(12)
+    # Asked first, although the table would refuse a second one: PostgreSQL writes what it refuses into its log.
+    if Account.objects.filter(name=name).exists():
+        raise Refusal("invalid", f"the name {name!r} is taken; choose another")
     try:
         with write():
             account = Account.objects.create(

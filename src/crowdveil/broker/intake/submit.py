@@ -1,7 +1,8 @@
 """One transaction per submission: the ledger, the money and the reports change together or not at all.
 
 Every limit is a condition of the UPDATE that moves the number, and its row count is checked; a retry finds what was
-stored and gets the same receipt.
+stored and gets the same receipt. A row that is there already is no error of the database's either: PostgreSQL would
+write the whole statement into its log, reports included.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date
-
-from django.db import IntegrityError
 
 from crowdveil.broker import clock
 from crowdveil.broker.ids import random_id
@@ -30,12 +29,20 @@ _STORE = """
 INSERT INTO intake_submission
     (id, study, pseudonym, level, codes, withdrawal_sha256, receipt, idempotency, day)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT DO NOTHING
 """
-_SPEND = "INSERT INTO ledger_spend (id, account, study, level, epsilon, rho, day) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+_SPEND = """
+INSERT INTO ledger_spend (id, account, study, level, epsilon, rho, day) VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT DO NOTHING
+"""
 _CONSENT = """
 INSERT INTO identity_consent (id, account_id, study, version, day) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (account_id, study) DO UPDATE SET version = excluded.version
 """
+
+
+class Taken(Exception):
+    """A row that must be new is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +71,11 @@ def submit(sender: Sender, parcel: Parcel) -> tuple[Receipt, bool]:
         return stored, False
     try:
         return _store(sender, parcel, pseudonym), True
-    except (IntegrityError, Refusal) as refused:
+    except (Taken, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
         if (stored := _stored(parcel, pseudonym)) is not None:
             return stored, False
-        if isinstance(refused, IntegrityError):
+        if isinstance(refused, Taken):
             raise _already_spent(sender, parcel) from None
         raise
 
@@ -81,12 +88,12 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
         with inside("ledger"):
             budget.settle(sender.account, reports.charge, hold.charge if hold else NOTHING)
             if hold is not None and not reservations.take(hold):
-                raise Refusal("not-open", "your reservation ended this very moment; send the same submission again")
+                raise budget.hold_gone()
             charged = (None, None) if reports.charge.unprotected else (reports.charge.epsilon, reports.charge.rho)
-            changed(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
+            _put(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
         with inside("intake"):
             row_values = (random_id(), study, pseudonym, parcel.level.number, reports.codes, parcel.withdrawal_sha256)
-            changed(_STORE, *row_values, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
+            _put(_STORE, *row_values, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
         with inside("identity"):
             version = parcel.study.opened.document["consent"]["version"]
             changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
@@ -95,6 +102,11 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
             # Last, because everybody who answers this study waits for this one row.
             purse.settle(study, reports.pay_cents, hold.cost if hold else None)
     return Receipt(receipt, parcel.study.opened.sha256, study, parcel.level.name, reports, day)
+
+
+def _put(statement: str, *values: object) -> None:
+    if not changed(statement, *values):
+        raise Taken
 
 
 def idempotency_digest(key: str) -> str:

@@ -18,12 +18,13 @@ from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.writing import changed
 
-# This is also the first statement of every transaction about a worker: its row lock puts them in line.
+# This is also the first statement of every transaction about a worker: its row lock puts them in line. A hold that was
+# given back meanwhile changes no row; as an error of the table's own check it would stand in PostgreSQL's log.
 _MOVE = """
 UPDATE ledger_budget SET
     epsilon_held = epsilon_held + %s, rho_held = rho_held + %s,
     epsilon_spent = epsilon_spent + %s, rho_spent = rho_spent + %s, unprotected = unprotected + %s
-WHERE account = %s AND (
+WHERE account = %s AND epsilon_held >= %s AND rho_held >= %s AND (
     %s = 1
     OR epsilon_spent + epsilon_held + %s <= epsilon_cap
     OR rho_spent + rho_held + %s <= rho_cap)
@@ -58,9 +59,9 @@ def set_cap(account: str, epsilon_cap: int) -> None:
 
 def hold(account: str, charge: Charge) -> None:
     """Hold what an accepted study may cost, or refuse whole with the numbers."""
-    held = (charge.epsilon, charge.rho, 0, 0, 0)
+    held, back = (charge.epsilon, charge.rho, 0, 0, 0), (0, 0)
     # A release that charges nothing is not a question of budget: it is listed, and it does not block the worker.
-    if not changed(_MOVE, *held, account, int(charge.unprotected), charge.epsilon, charge.rho):
+    if not changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):
         raise over_budget(account, charge)
 
 
@@ -69,13 +70,24 @@ def settle(account: str, charge: Charge, held: Charge) -> None:
     extra_epsilon, extra_rho = charge.epsilon - held.epsilon, charge.rho - held.rho
     granted = charge.unprotected or (extra_epsilon <= 0 and extra_rho <= 0)
     moved = (-held.epsilon, -held.rho, charge.epsilon, charge.rho, int(charge.unprotected))
-    if not changed(_MOVE, *moved, account, int(granted), extra_epsilon, extra_rho):
-        raise over_budget(account, charge)
+    back = (held.epsilon, held.rho)
+    if not changed(_MOVE, *moved, account, *back, int(granted), extra_epsilon, extra_rho):
+        raise _unsettled(account, charge, held)
 
 
 def release(account: str, held: Charge) -> None:
     """Give a hold back: nothing was drawn for it as far as the broker knows."""
-    changed(_MOVE, -held.epsilon, -held.rho, 0, 0, 0, account, 1, 0, 0)
+    changed(_MOVE, -held.epsilon, -held.rho, 0, 0, 0, account, held.epsilon, held.rho, 1, 0, 0)
+
+
+def hold_gone() -> Refusal:
+    return Refusal("not-open", "your reservation ended this very moment; send the same submission again")
+
+
+def _unsettled(account: str, charge: Charge, held: Charge) -> Refusal:
+    budget = Budget.objects.filter(account=account).first()
+    gone = budget is not None and (budget.epsilon_held < held.epsilon or budget.rho_held < held.rho)
+    return hold_gone() if gone else over_budget(account, charge)
 
 
 def over_budget(account: str, charge: Charge) -> Refusal:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import connection, transaction
 from django.db.models import Q
 
 from crowdveil.broker import clock
@@ -23,7 +23,16 @@ from crowdveil.broker.studies.definition import Opened, OpenedLevel
 from crowdveil.broker.writing import changed, row, write
 
 _FIND = "SELECT id, level, epsilon, rho, cost, expires FROM ledger_reservation WHERE study = %s AND account = %s"
+# A second one is no error: PostgreSQL would log the statement, and with it who joined what.
+_PUT = """
+INSERT INTO ledger_reservation (id, study, account, level, epsilon, rho, cost, expires)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
 _FIELDS = ("id", "level", "epsilon", "rho", "cost", "expires")
+
+
+class _Taken(Exception):
+    """This worker has a hold on this study already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, boo
         cancel(study, account)
     try:
         return _hold(account, study, level, opened.document["reservation_minutes"]), True
-    except IntegrityError:
+    except _Taken:
         # The same worker accepted the same study twice at once; the other request won.
         if (held := find(study, account)) is not None and held.level == level.name:
             return held, False
@@ -63,16 +72,9 @@ def _hold(account: str, study: str, level: OpenedLevel, minutes: int) -> Hold:
         if Spend.objects.filter(account=account, study=study).exists():
             raise Refusal("already-submitted", "you have answered this study; it can be answered once")
         purse.hold(study, cost)
-        Reservation.objects.create(
-            id=hold.id,
-            study=study,
-            account=account,
-            level=level.name,
-            epsilon=charge.epsilon,
-            rho=charge.rho,
-            cost=cost,
-            expires=hold.expires,
-        )
+        expires = connection.ops.adapt_datetimefield_value(hold.expires)
+        if not changed(_PUT, hold.id, study, account, level.name, charge.epsilon, charge.rho, cost, expires):
+            raise _Taken
     return hold
 
 

@@ -9,8 +9,6 @@ import json
 import threading
 from typing import Any
 
-from django.db import IntegrityError
-
 from crowdveil.broker.hooks.notices import announce
 from crowdveil.broker.intake.models import Submission
 from crowdveil.broker.refusal import Refusal
@@ -73,18 +71,15 @@ def make_batch(study: Study, *, final: bool = False) -> None:
             Batch.objects.filter(id=last.id).update(final=final)
             return
         document = _document(study)
-        try:
-            with write():
-                if "workers" in document:
-                    document["workers"] = still_there(study.id, document["workers"])
-                number = last.number + 1 if last else 1
-                Batch.objects.create(
-                    study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document)
-                )
+        with write():
+            if "workers" in document:
+                document["workers"] = still_there(study.id, document["workers"])
+            number = last.number + 1 if last else 1
+            made = Batch(study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document))
+            # Another process may have made the same batch meanwhile; as an error it would stand in PostgreSQL's log.
+            Batch.objects.bulk_create([made], ignore_conflicts=True)
+            if Batch.objects.filter(id=made.id).exists():
                 announce(study, "results.ready")
-        except IntegrityError:
-            # Another process made the same batch meanwhile.
-            return
 
 
 def _document(study: Study) -> dict[str, Any]:
