@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import resource
+import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil import BudgetError, Choices, InputError, identity
+from crowdveil import BudgetError, Choices, FileError, InputError, identity
 from crowdveil.accounting import (
     Budget,
     GaussianLaw,
@@ -312,6 +315,81 @@ def test_the_file_is_append_only_for_everyone(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError, match=r"ledger|drawn once"):
             connection.execute(tampering)
     connection.close()
+
+
+TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE spent SET epsilon = epsilon - 1",
+        "UPDATE spent SET rho = 0",
+        "UPDATE spent SET epsilon = -5000000000",
+        "DELETE FROM spent",
+        "DELETE FROM receipts WHERE key = '1'",
+        "UPDATE receipts SET worker = 'bob' WHERE key = '1'",
+    ],
+)
+def test_a_file_whose_sums_are_not_those_of_its_receipts_is_refused(tmp_path: Path, tampering: str) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with SqliteStorage(path) as opened:
+        for key in "012":
+            Ledger(Budget(4), opened).charge("ada", answer(1), key=key)
+        # Two amounts without end add up to one, and a refusal leaves a worker who has spent nothing.
+        for key in "34":
+            Ledger(Budget(4), opened).carry_over("eve", epsilon=math.inf, rho=math.inf, key=key)
+        with pytest.raises(BudgetError):
+            Ledger(Budget(0.5, 0), opened).charge("cleo", answer(1), key="0")
+    SqliteStorage(path).close()
+    connection = sqlite3.connect(path)
+    for (name,) in connection.execute(TRIGGERS).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute(tampering)
+    connection.commit()
+    connection.close()
+    with pytest.raises(FileError, match="sums are not those of its receipts"):
+        SqliteStorage(path)
+
+
+def test_a_damaged_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with SqliteStorage(path) as opened:
+        Ledger(Budget(4), opened).charge("ada", answer(1), key="study")
+    whole = path.read_bytes()
+    for part in (whole[:100], whole[: len(whole) // 2], b"not a ledger" * 1000):
+        path.write_bytes(part)
+        with pytest.raises(FileError, match=r"^the ledger ledger.sqlite cannot be used: .*; make room on the disk"):
+            SqliteStorage(path)
+
+
+@contextmanager
+def room_for(n_bytes: int) -> Iterator[None]:
+    """Files of this process may not grow beyond so much: to whoever writes, the disk is full."""
+    limits, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_on_a_full_disk_nothing_leaves_uncharged_and_the_ledger_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    told: list[str] = []
+    with SqliteStorage(path) as opened:
+        ledger = Ledger(Budget(100, 0), opened)
+
+        def release(key: int, report: str) -> str:
+            return ledger.release("ada", answer(0.25), key=str(key), draw=lambda: report)
+
+        with room_for(path.stat().st_size + 3000), pytest.raises(FileError, match=r"cannot be used: .*disk"):
+            while len(told) < 100:
+                told.append(release(len(told), "x" * 900))
+        assert 0 < len(told) <= len(opened.receipts("ada")) <= len(told) + 1
+        assert release(len(told), "later") == release(len(told), "again") == "later"
+    SqliteStorage(path).close()
 
 
 def test_only_the_first_draw_of_a_key_ever_leaves(storage: Storage) -> None:

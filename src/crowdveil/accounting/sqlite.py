@@ -15,6 +15,7 @@ from typing import Any
 
 from crowdveil.accounting.nano import SATURATED
 from crowdveil.accounting.storage import NOTHING, Charge, Receipt
+from crowdveil.errors import FileError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spent (
@@ -53,23 +54,48 @@ CREATE TRIGGER IF NOT EXISTS reports_are_never_replaced BEFORE INSERT ON reports
 """
 # REPLACE removes rows without firing their DELETE triggers, hence the guards on INSERT.
 
+_FIX = "make room on the disk, or put back the newest copy of the file"
+
 _CHARGE = """
 UPDATE spent SET epsilon = min(epsilon + :epsilon, :saturated), rho = min(rho + :rho, :saturated)
 WHERE worker = :worker AND (:always OR epsilon + :epsilon <= :cap_epsilon OR rho + :rho <= :cap_rho)
 """
 
 
+# Sums as doubles: those below 2^52 are exact, and where many saturated charges meet, integers would overflow.
+_CHANGED = """
+WITH sums AS (SELECT worker, min(total(epsilon), :most) AS epsilon, min(total(rho), :most) AS rho
+              FROM receipts GROUP BY worker)
+SELECT worker FROM spent LEFT JOIN sums USING (worker)
+WHERE spent.epsilon <> coalesce(sums.epsilon, 0) OR spent.rho <> coalesce(sums.rho, 0)
+UNION ALL SELECT worker FROM sums WHERE worker NOT IN (SELECT worker FROM spent) LIMIT 1
+"""
+
+
 class SqliteStorage:
-    """Open, or create, the ledger at `path`. Use it as a context manager or call `close`."""
+    """Open, or create, the ledger at `path`. Use it as a context manager or call `close`.
+
+    A file that is damaged, or whose sums are not those of its receipts, is refused.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-        # FULL: a charge is on the disk before the noise is drawn, even if the power fails right after.
-        self._connection.execute("PRAGMA synchronous = FULL")
-        with self._transaction():
-            for statement in _statements(_SCHEMA):
-                self._connection.execute(statement)
+        self._lock, self._name = threading.Lock(), Path(path).name
+        with self._told():
+            self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            # FULL: a charge is on the disk before the noise is drawn, even if the power fails right after.
+            self._connection.execute("PRAGMA synchronous = FULL")
+        try:
+            with self._transaction():
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        for statement in _statements(_SCHEMA):
+            self._connection.execute(statement)
+        if self._connection.execute(_CHANGED, {"most": SATURATED}).fetchone() is not None:
+            raise FileError(f"the ledger {self._name} was changed: its sums are not those of its receipts", fix=_FIX)
 
     def __enter__(self) -> SqliteStorage:
         return self
@@ -94,12 +120,12 @@ class SqliteStorage:
             return numbered
 
     def spent(self, worker: str) -> Charge:
-        with self._lock:
+        with self._lock, self._told():
             row = self._one("SELECT epsilon, rho FROM spent WHERE worker = ?", worker)
             return Charge(*row) if row else NOTHING
 
     def receipts(self, worker: str) -> tuple[Receipt, ...]:
-        with self._lock:
+        with self._lock, self._told():
             rows = self._execute(f"{_SELECT} WHERE worker = ? ORDER BY number", worker).fetchall()
             return tuple(_receipt(row) for row in rows)
 
@@ -111,7 +137,7 @@ class SqliteStorage:
             return report if stored is None else stored
 
     def kept(self, worker: str, key: str) -> str | None:
-        with self._lock:
+        with self._lock, self._told():
             return self._report(worker, key)
 
     def _report(self, worker: str, key: str) -> str | None:
@@ -120,14 +146,24 @@ class SqliteStorage:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._lock:
+        with self._lock, self._told():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # A full disk has undone everything by itself.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the database complains about, in one sentence."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise FileError(f"the ledger {self._name} cannot be used: {error}", fix=_FIX) from error
 
     def _stored(self, worker: str, key: str) -> Receipt | None:
         row = self._one(f"{_SELECT} WHERE worker = ? AND key = ?", worker, key)
