@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
-from inference.crowds import choice_crowd, number_crowd, protected
+from inference.crowds import agreeing_crowd, choice_crowd, number_crowd, protected
 from inference.families import calibration_error, reported
 
-from crowdveil import Choices, Reports
+from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import method
 from crowdveil.simulate import ChoiceCrowd
 
@@ -36,6 +40,54 @@ def test_intervals_of_medians_cover_between_90_and_98_in_100(epsilon: float | No
         width.append((estimate.high - estimate.low).mean())
     assert 0.90 <= np.mean(held) <= 0.98
     assert np.mean(width) < 12
+
+
+def _held(
+    name: str, crowd: Callable[[int], tuple[Answers, Any]], report: Callable[[Answers, int], Reports]
+) -> tuple[float, float]:
+    """How often the intervals of three crowds hold the truth, and how long they are."""
+    held, width = [], []
+    for seed in range(3):
+        answers, truth = crowd(seed)
+        estimate = method(name).fit(report(answers, seed))
+        held += ((estimate.low <= truth) & (truth <= estimate.high)).tolist()
+        width += (estimate.high - estimate.low).tolist()
+    return float(np.mean(held)), float(np.mean(width))
+
+
+@pytest.mark.parametrize(("name", "most"), [("mean", 1.15), ("median", 1.0), ("weighted-mean", 1.15)])
+def test_noise_does_not_hide_that_answers_were_rounded(name: str, most: float) -> None:
+    held, width = _held(name, agreeing_crowd, lambda answers, seed: protected(answers, 4.0, seed))
+    # Truths are anywhere within a level, and hardly anything tells where: that makes the length about one level.
+    assert held >= 0.90
+    assert width <= most
+
+
+def test_those_who_answer_at_random_do_not_hide_that_answers_were_rounded() -> None:
+    crowd = partial(agreeing_crowd, spam=0.15)
+    held, width = _held("weighted-mean", crowd, lambda answers, seed: Reports.unprotected(answers))
+    assert held >= 0.90
+    assert width <= 1.15
+
+
+@pytest.mark.parametrize("name", ["mean", "weighted-mean", "population-mean"])
+@pytest.mark.parametrize(("epsilon", "per_question"), [(3.0, 8), (4.0, 30)])
+def test_intervals_hold_where_participation_is_protected(name: str, epsilon: float, per_question: int) -> None:
+    crowd = partial(number_crowd, per_question=per_question, n_questions=400)
+    held, _ = _held(name, crowd, lambda answers, seed: protected(answers, epsilon, seed, protect_participation=True))
+    assert 0.90 <= held <= 0.98
+
+
+@pytest.mark.parametrize(("epsilon", "per_question"), [(None, 8), (1.0, 30), (2.0, 8)])
+def test_medians_of_few_reports_do_not_hold_the_truth_more_often_than_they_say(
+    epsilon: float | None, per_question: int
+) -> None:
+    held, _ = _held("median", partial(number_crowd, per_question=per_question), partial(_reported, epsilon))
+    assert 0.93 <= held <= 0.985
+
+
+def _reported(epsilon: float | None, answers: Answers, seed: int) -> Reports:
+    return reported(answers, epsilon, seed)
 
 
 @pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])

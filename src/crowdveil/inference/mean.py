@@ -13,8 +13,9 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import numbers_of, ratio, sums
-from crowdveil.inference.questionwise import CentreModel, Centres
+from crowdveil.inference.numbers import counts_of, hides, noise_at, numbers_of, ratio, sums
+from crowdveil.inference.questionwise import CentreModel, Centres, Ratios
+from crowdveil.inference.ratios import sums_of
 from crowdveil.reports import Reports
 
 
@@ -42,16 +43,19 @@ class Mean(WithoutIteration):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
 
-    def centres(self, rows: Rows, context: Context) -> Centres:
+    def centres(self, rows: Rows, context: Context) -> Centres | Ratios:
         """The means; a mean varies as its answers do, the less the more of them there are."""
         numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
-        count = sums(numbers.question, None, rows.n_questions)
-        mass = sums(numbers.question, numbers.share, rows.n_questions)
-        value = ratio(sums(numbers.question, numbers.value, rows.n_questions), mass, context.domain)
-        residual = numbers.value - numbers.share * value[numbers.question]
-        squares = sums(numbers.question, residual**2, rows.n_questions)
-        scale = count / np.maximum(mass, 1e-6) ** 2
-        return Centres(value, squares, np.maximum(count - 1, 0), scale, count > 0, rounded=True)
+        n = rows.n_questions
+        if hides(context.channels) and not self.as_answers:
+            found = sums_of(numbers, numbers.question, (n,), context.domain)
+            return Ratios(found, counts_of(rows, len(context.channels)))
+        count = sums(numbers.question, None, n)
+        value = ratio(sums(numbers.question, numbers.value, n), count, context.domain)
+        squares = sums(numbers.question, (numbers.value - value[numbers.question]) ** 2, n)
+        reports = counts_of(rows, len(context.channels))
+        noise = 0.0 if self.as_answers else noise_at(value, reports, context.channels, context.domain)
+        return Centres(value, squares, np.maximum(count - 1, 0), 1 / np.maximum(count, 1), count > 0, noise)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)

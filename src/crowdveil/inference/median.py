@@ -7,26 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.finishing import LEVEL, QUANTILE, on_simplex
+from crowdveil.inference.finishing import QUANTILE, on_simplex
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import Numbers, bounds_of, half_step, numbers_of, sums
-from crowdveil.inference.questionwise import CentreModel, Centres
+from crowdveil.inference.number_intervals import rounding
+from crowdveil.inference.numbers import Numbers, bounds_of, counts_of, half_step, noise_at, numbers_of, sums
+from crowdveil.inference.questionwise import Bounds, CentreModel, Centres
 from crowdveil.inference.votes import channel_worth, table_channels, votes_of
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 _FINER = 8
 """Numbers looked at between two levels."""
-_WIDER = 1.2
-"""The variance of a median over that of a mean: π/2 for normal errors, less for crowds of unequal workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +53,28 @@ class Median(WithoutIteration):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
 
-    def centres(self, rows: Rows, context: Context) -> Centres | Columns:
-        """The middles; under noise with a table the finished columns."""
+    def centres(self, rows: Rows, context: Context) -> Centres | Bounds:
+        """The middles; under noise with a table the interval, too."""
         tables = [channel for channel in context.channels if isinstance(channel, Channel)]
         noisy = not all(channel.is_identity for channel in tables)
         if noisy and len(tables) == len(context.channels) and not self.as_answers:
             return _debiased(rows, context)
         numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
-        count = np.bincount(numbers.question, minlength=rows.n_questions)
-        value = np.clip(_middles(numbers, count), *bounds_of(context.domain))
-        squares = sums(numbers.question, (numbers.value - value[numbers.question]) ** 2, rows.n_questions)
-        # A median of levels is a level (or between two): the truth may lie half a step beside it.
-        rounding = half_step(context.domain) ** 2 / 3
-        return Centres(value, squares, np.maximum(count - 1.0, 0.0), _WIDER / np.maximum(count, 1), count > 0, rounding)
+        return _middles(numbers, rows.n_questions, self._error(numbers, rows, context))
+
+    def _error(self, numbers: Numbers, rows: Rows, context: Context) -> Array | float:
+        """The variance of the error of rounding in a middle answer; of numbers with noise, as that of their mean."""
+        if rows.number is None:
+            # A median of levels is a level, or between two: the truth may lie anywhere within half a step.
+            return half_step(context.domain) ** 2 / 3
+        n, low, high = rows.n_questions, *bounds_of(context.domain)
+        count = np.maximum(sums(numbers.question, None, n), 1)
+        mean = sums(numbers.question, numbers.value, n) / count
+        squares = sums(numbers.question, (numbers.value - mean[numbers.question]) ** 2, n)
+        noise = noise_at(
+            np.clip(mean, low, high), counts_of(rows, len(context.channels)), context.channels, context.domain
+        )
+        return rounding(context.domain, squares / np.maximum(count - 1, 1) - noise)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)
@@ -74,18 +83,43 @@ class Median(WithoutIteration):
         return Closing(verdict=number_verdict(tally, context))
 
 
-def _middles(rows: Numbers, count: Array) -> NDArray[np.float64]:
-    if not len(rows.value):
-        return np.zeros(len(count))
-    ranked = rows.value[np.lexsort((rows.value, rows.question))]
+def _middles(numbers: Numbers, n_questions: int, error: Array | float) -> Centres:
+    """The middle answers; how they vary shows in the distance of two answers around them."""
+    count = np.bincount(numbers.question, minlength=n_questions)
+    rank, worth, freedom = _two_around(count)
+    ranked = numbers.value[np.lexsort((numbers.value, numbers.question))] if len(numbers.value) else np.zeros(1)
     first = np.cumsum(count) - count
-    lower = np.minimum(first + np.maximum(count - 1, 0) // 2, len(ranked) - 1)
-    upper = np.minimum(first + count // 2, len(ranked) - 1)
-    middles: NDArray[np.float64] = (ranked[lower] + ranked[upper]) / 2
-    return middles
+    lower, upper, left, right = (
+        ranked[np.clip(first + place, 0, len(ranked) - 1)]
+        for place in ((count - 1) // 2, count // 2, rank - 1, count - rank)
+    )
+    value = np.where(count > 0, (lower + upper) / 2, 0.0)
+    squares = freedom * count * worth * (right - left) ** 2
+    # Where the middle is between two answers, there are two errors of rounding, and they halve in the average.
+    levels = np.ndim(error) == 0
+    rounded = error * np.where((lower == upper) | (not levels), 1.0, 0.5)
+    scale = 1 / np.maximum(count, 1)
+    return Centres(value, squares, freedom, scale, count > 0, rounded=rounded, levels=worth if levels else 0.0)
 
 
-def _debiased(rows: Rows, context: Context) -> Columns:
+def _two_around(count: Array) -> tuple[Array, Array, Array]:
+    """By number of answers: the rank of one of two answers around the median, and what their distance tells.
+
+    They stand √n ranks from the middle (McKean & Schrader 1984; Price & Bonett 2001). `worth` turns their squared
+    distance into the median's variance: both are known for normal answers, and close to the middle one law is much like
+    another. The distance of two order statistics has a Beta law where answers are evenly dense, which says how many
+    degrees of freedom its square has.
+    """
+    n = np.maximum(count, 2)
+    rank = np.maximum(np.rint((n + 1) / 2 - np.sqrt(n)), 1).astype(np.int64)
+    between = n + 1 - 2 * rank
+    chance = (n + 1 - between) / (between * (n + 2))
+    distance = 2 * ndtri((n - rank + 0.625) / (n + 0.25))
+    worth = np.pi / (2 * n + np.pi - 2) / distance**2 / (1 + chance)
+    return np.where(count > 1, rank, 1), worth, np.where(count > 1, 0.5 / chance, 0.0)
+
+
+def _debiased(rows: Rows, context: Context) -> Bounds:
     channels = table_channels(context.channels)
     votes = votes_of(rows, channels, rows.n_questions, context.domain.size)
     shares = on_simplex(votes)
@@ -96,30 +130,34 @@ def _debiased(rows: Rows, context: Context) -> Columns:
     lower = numbers[order][np.argmax(below >= 0.5 - 1e-9, axis=1)]
     upper = numbers[order][np.argmax(below > 0.5 + 1e-9, axis=1)]
     answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
-    low, high = _woodruff(rows, context, votes)
-    value = np.clip((lower + upper) / 2, low, high)
-    ends = bounds_of(context.domain)
-    return {
-        "value": np.where(answered, value, np.nan),
-        "confidence": np.where(answered, LEVEL, 0.0),
-        "low": np.where(answered, low, ends[0]),
-        "high": np.where(answered, high, ends[1]),
-    }
+    squares, freedom = _spread(rows, context, votes)
+    return Bounds((lower + upper) / 2, *_woodruff(rows, context, votes), squares, freedom, answered)
 
 
 def _woodruff(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]:
     """The numbers below which half of the answers may lie, by what the channels' noise allows (Woodruff 1952).
 
     Answers spread evenly around their level, so that the share below any number is a sum of votes, unbiased as they
-    are; at the median it is one half up to a noise whose variance the channels tell. All numbers at which it is are
-    within the interval, and none that only the scale's end would put there.
+    are; at the median it is one half up to a noise whose variance the channels tell. The true share only rises with the
+    number: where noise lets the sum fall, the middle between the highest so far and the lowest to come stands for it.
     """
     places, scores = _places(context.domain)
-    apart = votes @ scores
-    variance = _variance(rows, context, votes, scores)
-    distance = np.abs(apart) / np.sqrt(np.maximum(variance, 1e-12))
-    held = distance <= np.maximum(QUANTILE, distance.min(axis=1, keepdims=True))
-    return places[held.argmax(axis=1)], places[len(places) - 1 - held[:, ::-1].argmax(axis=1)]
+    distance = votes @ scores / np.sqrt(np.maximum(_variance(rows, context, votes, scores), 1e-12))
+    so_far = np.maximum.accumulate(distance, axis=1)
+    to_come = np.minimum.accumulate(distance[:, ::-1], axis=1)[:, ::-1]
+    rising = (so_far + to_come) / 2
+    return _crossing(places, rising, -QUANTILE), _crossing(places, rising, QUANTILE)
+
+
+def _crossing(places: Array, rising: Array, height: float) -> Array:
+    """Where each row reaches the height, between two places; an end of the scale where it does not."""
+    after = (rising < height).sum(axis=1)
+    first, last = np.maximum(after - 1, 0), np.minimum(after, len(places) - 1)
+    each = np.arange(len(rising))
+    start, climb = rising[each, first], rising[each, last] - rising[each, first]
+    part = np.clip(np.divide(height - start, climb, out=np.zeros_like(climb), where=climb > 0), 0.0, 1.0)
+    found: Array = places[first] + part * (places[last] - places[first])
+    return found
 
 
 def _places(domain: Domain) -> tuple[Array, Array]:
@@ -131,8 +169,16 @@ def _places(domain: Domain) -> tuple[Array, Array]:
     return places, below - 0.5
 
 
-def _variance(rows: Rows, context: Context, votes: Array, scores: Array) -> Array:
-    """The variance of votes @ scores where their expectation is 0, question × number."""
+def _spread(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]:
+    """By question: the answers' squared distances from their mean, the channels' noise taken out, and their freedom."""
+    numbers = context.domain.numbers - sum(bounds_of(context.domain)) / 2
+    noise = _variance(rows, context, votes, numbers[:, None], around=numbers[:, None])[:, 0]
+    mass = np.maximum(votes.sum(axis=1), 1.0)
+    return votes @ numbers**2 - ((votes @ numbers) ** 2 - noise) / mass, mass - 1
+
+
+def _variance(rows: Rows, context: Context, votes: Array, scores: Array, around: Array | float = 0.0) -> Array:
+    """The variance of votes @ scores where the expectation of one answer's score is `around`, question × number."""
     channels = table_channels(context.channels)
     worth = np.array([channel_worth(channel) for channel in channels])
     total: Array = np.zeros((len(votes), scores.shape[1]))
@@ -141,7 +187,7 @@ def _variance(rows: Rows, context: Context, votes: Array, scores: Array) -> Arra
         weight = worth[index] / worth.max()
         count = np.bincount(rows.question[rows.channel == index], minlength=len(votes))
         squares = channel.table @ (channel.votes[:, : len(scores)] @ scores) ** 2
-        within = shares @ squares[: len(scores)]
+        within = shares @ (squares[: len(scores)] - around**2)
         if channel.protects_participation:
             given = np.clip(votes.sum(axis=1) / np.maximum(weight * count, 1e-9), 0.0, 1.0)[:, None]
             within = given * within + (1 - given) * squares[-1]

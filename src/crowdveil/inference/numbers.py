@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
-from crowdveil.inference.finishing import LEVEL
-from crowdveil.inference.model import Block, Columns, Statistics
+from crowdveil.inference.model import Block, Rows, Statistics
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
 
@@ -72,6 +70,43 @@ def _spelled(channel: Channel, domain: Domain) -> tuple[Array, Array]:
     return np.array(values), np.array([output is not None for output in channel.outputs], dtype=np.float64)
 
 
+def counts_of(rows: Rows, n_channels: int) -> NDArray[np.float64]:
+    """Reports through each channel to each question."""
+    parts = [rows.question[rows.channel == index] for index in range(n_channels)]
+    return np.array([sums(part, None, rows.n_questions) for part in parts]).reshape(n_channels, rows.n_questions)
+
+
+def noise_at(
+    value: Array, counts: Array, channels: tuple[AnyChannel, ...], domain: Domain, *, given: float = 1.0
+) -> NDArray[np.float64]:
+    """By question: how much one of these many reports varies because of its channel when the answer is `value`.
+
+    Where participation is protected, that is around share × value, and `given` is the part that are answers.
+    """
+    total, order = np.zeros(len(value)), np.argsort(domain.numbers)
+    for count, channel in zip(counts, channels, strict=True):
+        if isinstance(channel, NoiseRecord):
+            total += count * channel.variance
+        elif not channel.is_identity:
+            total += count * np.interp(value, domain.numbers[order], _noise(channel, domain, given)[order])
+    noise: NDArray[np.float64] = total / np.maximum(counts.sum(axis=0), 1)
+    return noise
+
+
+def _noise(channel: Channel, domain: Domain, given: float) -> Array:
+    if not channel.protects_participation:
+        return channel.scores(domain.numbers)[1]
+    values, shares = _unbiased(channel, domain)
+    squares = (values - domain.numbers[:, None] * shares) ** 2
+    noise: Array = given * (channel.table[:-1] * squares).sum(axis=1) + (1 - given) * squares @ channel.table[-1]
+    return noise
+
+
+def hides(channels: tuple[AnyChannel, ...]) -> bool:
+    """Whether some reports stand for no answer at all."""
+    return any(isinstance(channel, Channel) and channel.protects_participation for channel in channels)
+
+
 def bounds_of(domain: Domain) -> tuple[float, float]:
     """The lowest and the highest number that can be true."""
     if isinstance(domain, Scale):
@@ -112,7 +147,7 @@ def pooled(squares: Array, freedom: Array, domain: Domain) -> float:
     return float(np.sum(squares)) / total if total >= 1.0 else max((high - low) ** 2 / 12.0, 1e-12)
 
 
-def shrunk(squares: Array, freedom: Array, crowd: float, prior: float = PRIOR_FREEDOM) -> NDArray[np.float64]:
+def shrunk(squares: Array, freedom: Array, crowd: float | Array, prior: float = PRIOR_FREEDOM) -> NDArray[np.float64]:
     """Variances of single questions or workers, drawn towards the crowd's, which counts as `prior` answers."""
     variance: NDArray[np.float64] = (squares + prior * crowd) / (freedom + prior)
     return variance
@@ -140,34 +175,3 @@ def common_freedom(statistics: Statistics, crowd: float) -> float:
         return PRIOR_FREEDOM
     apart = float(statistics["spread"]) / crowd**2 - 2 * float(statistics["squares"]) / crowd + freedom - 2 * known
     return 4 + 2 / float(np.clip(apart / (freedom + 2 * known), 2e-3, 1.0))
-
-
-def rounding(domain: Domain, variance: Array) -> NDArray[np.float64]:
-    """The variance of the error that rounding to levels leaves in a mean, however many answers there are.
-
-    Rounded answers of spread σ have the mean truth + Σ_n ± step/(πn)·exp(−2π²n²σ²/step²)·sin(2πn·truth/step); over
-    truths that is a variance of Σ_n step²/(2π²n²)·exp(−4π²n²σ²/step²), at most step²/12.
-    """
-    step = 2 * half_step(domain)
-    if step == 0:
-        return np.zeros_like(variance)
-    spread = np.maximum(variance / step**2 - 1 / 12, 0.0)
-    waves = np.arange(1, 9)[:, None]
-    found: NDArray[np.float64] = (np.exp(-4 * (np.pi * waves) ** 2 * spread) / (2 * (np.pi * waves) ** 2)).sum(axis=0)
-    return found * step**2
-
-
-def with_interval(raw: Array, variance: Array, freedom: Array, answered: Array, domain: Domain) -> Columns:
-    """Value and Student's interval; all of the domain where nobody answered.
-
-    The interval stands around the number as it came and is cut where the domain ends. Around the value, which has been
-    moved into the domain, it would hold the truth more often than it says.
-    """
-    low, high = bounds_of(domain)
-    reach = stdtrit(np.maximum(freedom, 1.0), 0.5 + LEVEL / 2) * np.sqrt(variance)
-    return {
-        "value": np.where(answered, np.clip(raw, low, high), np.nan),
-        "confidence": np.where(answered, LEVEL, 0.0),
-        "low": np.where(answered, np.clip(raw - reach, low, high), low),
-        "high": np.where(answered, np.clip(raw + reach, low, high), high),
-    }

@@ -21,7 +21,8 @@ from crowdveil.inference.blocks import blocks_of, context_of
 from crowdveil.inference.driver import run
 from crowdveil.inference.fitting import from_columns, judged
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
-from crowdveil.inference.numbers import bounds_of, numbers_of, sums, with_interval
+from crowdveil.inference.numbers import bounds_of, numbers_of
+from crowdveil.inference.ratios import Ratio, Sums, crowd_of, ratio_of, sums_of
 from crowdveil.inference.threads import LocalSession
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
@@ -68,31 +69,9 @@ class PopulationMean(Method):
         return judged(from_columns(self, reports, session.finish(done.parameters)), model, done.parameters, reports)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Strata:
-    """Level × question: reports, how many of them are answers, the mean opinion; by level: squares and freedom."""
-
-    count: Array
-    mass: Array
-    mean: Array
-    squares: Array
-
-    @property
-    def freedom(self) -> Array:
-        freedom: Array = np.maximum(self.count - 1, 0).sum(axis=1)
-        return freedom
-
-    def variance(self, noise: Array) -> Array:
-        """The variance of every mean when one report of a level varies by `noise`; infinite where there is none."""
-        variance: Array = np.full(self.count.shape, np.inf)
-        known = (self.count > 0) & (self.mass > 1e-9)
-        np.divide(self.count * noise[:, None], self.mass**2, out=variance, where=known)
-        return variance
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationMeanModel:
-    """Parameters: `noise` (the variance of one report, by level), `freedom`, `reports` by level, then `p_value`."""
+    """Parameters by level: `reports`, `covariance` of one report and who answers (see ratios); `freedom`, `p_value`."""
 
     context: Context
     significance: float
@@ -107,22 +86,16 @@ class PopulationMeanModel:
     def init(self) -> Parameters:
         return {}
 
-    def begin(self, block: Block) -> Strata:
+    def begin(self, block: Block) -> Sums:
         rows = numbers_of(block, self.context.channels, self.context.domain, as_answers=False)
         shape = (max(len(self.context.channels), 1), block.n_questions)
         place = block.channel.astype(np.int64) * block.n_questions + rows.question
-        count, mass, total = (
-            sums(place, weights, shape[0] * shape[1]).reshape(shape) for weights in (None, rows.share, rows.value)
-        )
-        low, high = bounds_of(self.context.domain)
-        mean = np.divide(total, mass, out=np.full(shape, (low + high) / 2), where=mass > 1e-9)
-        square = (rows.value - rows.share * mean[block.channel, rows.question]) ** 2
-        return Strata(count, mass, mean, sums(block.channel, square, shape[0]))
+        return sums_of(rows, place, shape, self.context.domain)
 
-    def e_step(self, block: Block, parameters: Parameters, state: Strata) -> tuple[Statistics, Strata]:
+    def e_step(self, block: Block, parameters: Parameters, state: Sums) -> tuple[Statistics, Sums]:
         if not parameters:
-            return {"squares": state.squares, "freedom": state.freedom, "reports": state.count.sum(axis=1)}, state
-        return _disagreement(state, parameters["noise"]), state
+            return state.statistics(), state
+        return _disagreement(state, parameters), state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         return 0.0 if parameters else float("nan")
@@ -130,13 +103,15 @@ class PopulationMeanModel:
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if parameters:
             return {**parameters, "p_value": np.array(_p_value(statistics))}
-        noise = self._noise(statistics["squares"], statistics["freedom"])
-        return {"noise": noise, "freedom": statistics["freedom"].sum(), "reports": statistics["reports"]}
+        crowd, freedom = crowd_of(statistics), statistics["freedom"]
+        covariance = self._covariance(crowd["covariance"], freedom)
+        reports = statistics["count"]
+        return {**crowd, "covariance": covariance, "freedom": freedom.sum(), "reports": reports}
 
     def project(self, parameters: Parameters) -> Parameters:
         return parameters
 
-    def finish(self, block: Block, parameters: Parameters, state: Strata) -> Columns:
+    def finish(self, block: Block, parameters: Parameters, state: Sums) -> Columns:
         by_noise = self._weighting(parameters)[0] == "inverse-variance"
         return _combined(state, parameters, by_noise=by_noise, context=self.context)
 
@@ -160,22 +135,22 @@ class PopulationMeanModel:
             return "stratified", f"levels of privacy do not think alike (p = {p_value:.2g})"
         return "inverse-variance", f"levels of privacy think alike as far as can be seen (p = {p_value:.2g})"
 
-    def _noise(self, squares: Array, freedom: Array) -> Array:
-        """The variance of one report around its question's mean, level by level: τ² + γ².
+    def _covariance(self, own: Array, freedom: Array) -> Array:
+        """Of one report around its question's mean, level by level: τ² + γ² where all reports are answers.
 
         γ² is the channel's own; τ², the spread of opinions, is what the levels' variances have in common beyond it.
-        Where participation is hidden the two do not separate, and the level's own variance is taken.
+        Where participation is hidden the two do not separate, and what was found at the level is taken.
         """
         channels, domain = self.context.channels, self.context.domain
         low, high = bounds_of(domain)
-        own = squares / np.maximum(freedom, 1.0)
         gamma = np.array([_channel_noise(channel, domain) for channel in channels] or [0.0])
         hidden = np.array([channel.protects_participation for channel in channels] or [False])
         told = ~hidden & (freedom > 0)
-        trust = freedom[told] / np.maximum(own[told], 1e-12) ** 2
+        trust = freedom[told] / np.maximum(own[0][told], 1e-12) ** 2
         most = (high - low) ** 2 / 4
-        tau = float(np.clip(trust @ (own[told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
-        return np.maximum(np.where(hidden & (freedom > 0), own, tau + gamma), 1e-12)
+        tau = float(np.clip(trust @ (own[0][told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
+        alone = np.maximum(np.where(hidden & (freedom > 0), own[0], tau + gamma), 1e-12)
+        return np.stack([alone, *np.where(hidden, own[1:], 0.0)])
 
 
 def _channel_noise(channel: AnyChannel, domain: Domain) -> float:
@@ -184,17 +159,19 @@ def _channel_noise(channel: AnyChannel, domain: Domain) -> float:
     return float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
 
 
-def _disagreement(strata: Strata, noise: Array) -> Statistics:
+def _disagreement(found: Sums, parameters: Parameters) -> Statistics:
     """What two chi-squares need: single questions that differ, and levels that are shifted as a whole.
 
     A level's summed deviation has the covariance of residuals around the weighted mean of each question.
     """
-    variance = strata.variance(noise)
-    used = (strata.count >= 2) & np.isfinite(variance)
-    precision = np.where(used, 1 / np.where(used, variance, 1.0), 0.0)
+    ratio = ratio_of(found, parameters, parameters["covariance"][..., None])
+    used = (found.count >= 2) & (ratio.mass > 1e-9)
+    mean = np.divide(ratio.total, ratio.mass, out=np.zeros_like(ratio.mass), where=used)
+    variance = ratio.variance[0] - 2 * mean * ratio.variance[1] + mean**2 * ratio.variance[2]
+    precision = np.divide(ratio.mass**2, variance, out=np.zeros_like(variance), where=used)
     total = precision.sum(axis=0)
-    centre = np.divide((precision * strata.mean).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
-    deviation = np.where(used, strata.mean - centre, 0.0)
+    centre = np.divide((precision * mean).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+    deviation = np.where(used, mean - centre, 0.0)
     return {
         "single": (precision * deviation**2).sum(),
         "freedom": np.maximum(used.sum(axis=0) - 1, 0).sum().astype(np.float64),
@@ -215,16 +192,15 @@ def _p_value(statistics: Statistics) -> float:
     return min(1.0, 2 * min(single, shifted))
 
 
-def _combined(strata: Strata, parameters: Parameters, *, by_noise: bool, context: Context) -> Columns:
-    """Value and interval of each question."""
-    variances = strata.variance(parameters["noise"])
-    used = np.isfinite(variances)
-    weight = np.where(used, 1 / np.where(used, variances, 1.0) if by_noise else strata.count, 0.0)
-    total = weight.sum(axis=0)
-    share = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    middle = sum(bounds_of(context.domain)) / 2
-    value = np.where(total > 0, (share * strata.mean).sum(axis=0), middle)
-    variance = (share**2 * np.where(used, variances, 0.0)).sum(axis=0)
+def _combined(found: Sums, parameters: Parameters, *, by_noise: bool, context: Context) -> Columns:
+    """Value and interval of each question: weighted sums of all levels, divided by what they rest on."""
+    covariance = parameters["covariance"][..., None]
+    weight = 1 / covariance[0] if by_noise else np.ones_like(covariance[0])
+    levels = ratio_of(found, parameters, covariance)
+    total, rests = ((weight * each).sum(axis=0) for each in (levels.total, levels.mass))
+    whole = Ratio(total, rests, (weight**2 * levels.variance).sum(axis=1))
+    mass = (weight * found.mass).sum(axis=0)
+    raw = np.divide(whole.total, mass, out=np.zeros_like(mass), where=mass > 1e-9) + sum(bounds_of(context.domain)) / 2
     # Variances are pooled over all questions, so their freedom is that of the whole table.
-    freedom = np.full(len(value), float(parameters["freedom"]))
-    return with_interval(value, variance, freedom, strata.count.sum(axis=0) > 0, context.domain)
+    freedom = np.full(len(raw), float(parameters["freedom"]))
+    return whole.columns(raw, freedom, found.count.sum(axis=0) > 0, context.domain)

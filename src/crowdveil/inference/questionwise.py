@@ -7,13 +7,17 @@ whole crowd says how wide the interval of a question with few answers must be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.domain import Domain
+from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import common_freedom, pooled, rounding, shrunk, spread_of, with_interval
+from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded, with_interval
+from crowdveil.inference.numbers import bounds_of, common_freedom, noise_at, pooled, shrunk, spread_of
+from crowdveil.inference.ratios import Sums, around, crowd_of, middle_of, ratio_of
 
 Array = NDArray[Any]
 
@@ -28,16 +32,17 @@ class ByQuestion(Protocol):
 class ByCentre(Protocol):
     """A method that finds the centre of each question's answers."""
 
-    def centres(self, rows: Rows, context: Context) -> Centres | Columns:
-        """The centres, or finished columns where the spread of the crowd does not matter."""
+    def centres(self, rows: Rows, context: Context) -> Found:
+        """The centres, sums where the mean is a ratio, or bounds where an interval was found without the crowd."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
     """By question: the value as it comes, its answers' squared distances from it and their degrees of freedom.
 
-    The variance of a value is `scale` times the variance of one answer, and `extra` on top; a value `rounded` is a mean
-    of levels, which has the error of rounding besides.
+    The variance of a value is `scale` times the variance of one answer, of which `noise` is the channels' part. The
+    error of rounding to levels has the variance `rounded`, or that of a mean of levels where that is not given. Where
+    the variance came from the distance of two levels, it is `levels` times that distance squared.
     """
 
     value: Array
@@ -45,8 +50,51 @@ class Centres:
     freedom: Array
     scale: Array
     answered: Array
-    extra: float = 0.0
-    rounded: bool = False
+    noise: Array | float = 0.0
+    rounded: Array | None = None
+    levels: Array | float = 0.0
+
+    def columns(self, spread: Array, freedom: Array, context: Context) -> Columns:
+        """Value and interval when one answer varies by `spread`, known with this freedom."""
+        rounded = rounding(context.domain, spread - self.noise) if self.rounded is None else self.rounded
+        variance = unrounded(context.domain, spread * self.scale, self.levels)
+        return with_interval(self.value, variance, freedom, self.answered, context.domain, rounded=rounded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratios:
+    """By question: sums whose ratio is the mean, and how many reports came through each channel."""
+
+    sums: Sums
+    reports: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """By question: a value, an interval that lacks the error of rounding, and the answers' own squares and freedom."""
+
+    value: Array
+    low: Array
+    high: Array
+    squares: Array
+    freedom: Array
+    answered: Array
+
+    def columns(self, spread: float, domain: Domain) -> Columns:
+        """Value and interval when the crowd's answers vary by `spread` around their question's centre."""
+        reach = (self.high - self.low) / 2
+        further = np.maximum(reach_of(reach, rounding_of_medians(domain, spread)) - reach, 0.0)
+        ends = bounds_of(domain)
+        low, high = (np.clip(each, *ends) for each in (self.low - further, self.high + further))
+        return {
+            "value": np.where(self.answered, np.clip(self.value, low, high), np.nan),
+            "confidence": np.where(self.answered, LEVEL, 0.0),
+            "low": np.where(self.answered, low, ends[0]),
+            "high": np.where(self.answered, high, ends[1]),
+        }
+
+
+Found: TypeAlias = Centres | Ratios | Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +148,40 @@ class CentreModel(_NoPasses):
 
     keeps_rows: ClassVar[bool] = False
 
-    def begin(self, block: Rows) -> Centres | Columns:
+    def begin(self, block: Rows) -> Found:
         return self.method.centres(block, self.context)
 
-    def e_step(
-        self, block: Rows, parameters: Parameters, state: Centres | Columns
-    ) -> tuple[Statistics, Centres | Columns]:
-        if isinstance(state, dict):
-            return dict.fromkeys(("squares", "freedom", "known", "spread"), np.zeros(())), state
+    def e_step(self, block: Rows, parameters: Parameters, state: Found) -> tuple[Statistics, Found]:
+        if isinstance(state, Ratios):
+            return spread_of(state.sums.squares[0], state.sums.freedom) | state.sums.statistics(), state
         return spread_of(state.squares, state.freedom), state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
-        return {"crowd": np.array(crowd), "prior": np.array(common_freedom(statistics, crowd))}
+        if "mass" in statistics:
+            crowd = crowd_of(statistics)
+            first = statistics | {"squares": statistics["squares"][0]}
+            return {**crowd, "prior": np.array(common_freedom(first, float(crowd["covariance"][0])))}
+        variance = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        return {"crowd": np.array(variance), "prior": np.array(common_freedom(statistics, variance))}
 
-    def finish(self, block: Rows, parameters: Parameters, state: Centres | Columns) -> Columns:
-        if isinstance(state, dict):
-            return state
-        crowd, prior = float(parameters["crowd"]), float(parameters["prior"])
-        spread = shrunk(state.squares, state.freedom, crowd, prior)
-        variance = spread * state.scale + state.extra
-        if state.rounded:
-            variance += rounding(self.context.domain, spread)
-        return with_interval(state.value, variance, state.freedom + prior, state.answered, self.context.domain)
+    def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
+        if isinstance(state, Bounds):
+            return state.columns(float(parameters["crowd"]), self.context.domain)
+        prior, context = float(parameters["prior"]), self.context
+        if isinstance(state, Ratios):
+            return self._ratios(state, parameters, prior)
+        spread = shrunk(state.squares, state.freedom, float(parameters["crowd"]), prior)
+        return state.columns(spread, state.freedom + prior, context)
+
+    def _ratios(self, state: Ratios, parameters: Parameters, prior: float) -> Columns:
+        domain, given, found = self.context.domain, float(parameters["given"]), state.sums
+        spread = shrunk(found.squares, found.freedom, parameters["covariance"][:, None], prior)
+        raw = found.value(domain)
+        value = np.clip(raw, *bounds_of(domain))
+        noise = noise_at(value, state.reports, self.context.channels, domain, given=given)
+        rounded = rounding(domain, (around(spread, value - middle_of(domain)) - noise) / given)
+        ratio = ratio_of(found, parameters, spread)
+        return ratio.columns(raw, found.freedom + prior, found.count > 0, domain, rounded=rounded)
 
     def at_once(self, rows: Rows) -> Columns:
         """All of a table in one go."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from crowdveil.channel import Channel
+from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
@@ -23,24 +23,37 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
+from crowdveil.inference.number_intervals import rounding_of_weighted, with_interval
 from crowdveil.inference.numbers import (
     PRIOR_FREEDOM,
     Numbers,
     bounds_of,
     centre,
     columns_of,
+    counts_of,
+    hides,
+    noise_at,
     numbers_of,
     pooled,
     ratio,
-    rounding,
     shrunk,
     sums,
-    with_interval,
 )
+from crowdveil.inference.ratios import Ratio, Sums, around, crowd_of, middle_of, ratio_of, sums_of
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 _RATIO = "participation is protected, so the weighted mean is a ratio of two noisy sums; use channel-em"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """A block's reports as numbers, and how many there are through each channel (channel × question)."""
+
+    numbers: Numbers
+    reports: Array
+    answered: Sums | None = None
+    """Who answered, where that is hidden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +83,21 @@ class WeightedMeanModel:
         even = np.ones(self.context.n_workers)
         return {"weight": even, "variance": even, "freedom": even, "floor": np.array(max((high - low) / 4, self.least))}
 
-    def begin(self, block: Block) -> Numbers:
-        return numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
+    def begin(self, block: Block) -> Told:
+        numbers = numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
+        reports, domain = counts_of(block, len(self.context.channels)), self.context.domain
+        hidden = hides(self.context.channels) and not self.as_answers
+        answered = sums_of(numbers, numbers.question, (block.n_questions,), domain) if hidden else None
+        return Told(numbers, reports, answered)
 
-    def e_step(self, block: Block, parameters: Parameters, state: Numbers) -> tuple[Statistics, Numbers]:
-        value, mass = self._means(block, parameters, state)
-        squares, freedom, count = row_kernels().residual_sums(*columns_of(state), parameters["weight"], value, mass)
-        return {"squares": squares, "freedom": freedom, "count": count}, state
+    def e_step(self, block: Block, parameters: Parameters, state: Told) -> tuple[Statistics, Told]:
+        value, mass = self._means(block, parameters, state.numbers)
+        rows = columns_of(state.numbers)
+        squares, freedom, count = row_kernels().residual_sums(*rows, parameters["weight"], value, mass)
+        found = {"squares": squares, "freedom": freedom, "count": count}
+        if state.answered is not None:
+            found |= {f"answered {name}": each for name, each in state.answered.statistics().items()}
+        return found, state
 
     def _means(self, block: Block, parameters: Parameters, rows: Numbers) -> tuple[Array, Array]:
         """The weighted means, and how much weight each rests on."""
@@ -95,7 +116,9 @@ class WeightedMeanModel:
         floor = max(float(parameters["floor"]) / 4, self.least)
         spread = np.sqrt(statistics["squares"] / np.maximum(statistics["count"], 1))
         crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        answered = {name[9:]: each for name, each in statistics.items() if name.startswith("answered ")}
         return {
+            **(crowd_of(answered) if answered else {}),
             "weight": 1 / np.maximum(spread, floor),
             "variance": shrunk(statistics["squares"], statistics["freedom"], crowd),
             "freedom": statistics["freedom"] + PRIOR_FREEDOM,
@@ -104,25 +127,40 @@ class WeightedMeanModel:
 
     def project(self, parameters: Parameters) -> Parameters:
         return {
+            **parameters,
             "weight": np.maximum(parameters["weight"], 1e-12),
             "variance": np.maximum(parameters["variance"], 0.0),
             "freedom": np.maximum(parameters["freedom"], 1.0),
             "floor": np.maximum(parameters["floor"], self.least),
         }
 
-    def finish(self, block: Block, parameters: Parameters, state: Numbers) -> Columns:
-        n, weight = block.n_questions, parameters["weight"][state.worker]
-        total, mass = (sums(state.question, weight * each, n) for each in (state.value, state.share))
-        noise = weight**2 * parameters["variance"][state.worker]
-        whole = sums(state.question, noise, n)
-        count = sums(state.question, None, n)
-        typical = sums(state.question, parameters["variance"][state.worker], n) / np.maximum(count, 1)
-        variance = whole / np.maximum(mass, 1e-9) ** 2 + rounding(self.context.domain, typical)
+    def finish(self, block: Block, parameters: Parameters, state: Told) -> Columns:
+        rows, n, domain = state.numbers, block.n_questions, self.context.domain
+        weight, variance = parameters["weight"][rows.worker], parameters["variance"][rows.worker]
+        total, mass = (sums(rows.question, weight * each, n) for each in (rows.value, rows.share))
+        noise = weight**2 * variance
+        whole, count = sums(rows.question, noise, n), sums(rows.question, None, n)
         # Satterthwaite: a sum of estimated variances is as sure as its parts, each by its share.
-        unsure = sums(state.question, noise**2 / np.maximum(parameters["freedom"][state.worker], 1.0), n)
+        unsure = sums(rows.question, noise**2 / np.maximum(parameters["freedom"][rows.worker], 1.0), n)
         freedom = np.divide(whole**2, unsure, out=np.ones_like(whole), where=unsure > 0)
-        raw = ratio(total, mass, self.context.domain)
-        return with_interval(raw, variance, freedom, count > 0, self.context.domain)
+        raw = ratio(total, mass, domain)
+        if state.answered is not None and "given" in parameters:
+            squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
+            # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
+            equal = sums(rows.question, weight, n) / squares
+            worth, centred = equal**2 * squares, total - mass * middle_of(domain)
+            found = Sums(worth, equal * centred, equal * mass, np.zeros((3, n)))
+            return _hidden(found, whole / squares, parameters, domain).columns(raw, freedom, count > 0, domain)
+        answers = variance - self._channels(raw, state)[rows.question]
+        rounded = rounding_of_weighted(domain, answers, weight, rows.question, n)
+        return with_interval(raw, whole / np.maximum(mass, 1e-9) ** 2, freedom, count > 0, domain, rounded=rounded)
+
+    def _channels(self, raw: Array, state: Told) -> Array:
+        """The part of a report's variance that is its channel's, by question."""
+        if self.as_answers:
+            return np.zeros_like(raw)
+        domain = self.context.domain
+        return noise_at(np.clip(raw, *bounds_of(domain)), state.reports, self.context.channels, domain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,10 +200,16 @@ class WeightedMean(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         verdict = number_verdict(tally, context)
-        hidden = any(isinstance(channel, Channel) and channel.protects_participation for channel in context.channels)
-        if hidden and not self.as_answers:
+        if hides(context.channels) and not self.as_answers:
             verdict = replace(verdict, warnings=(_RATIO, *verdict.warnings))
         return Closing(_skills(parameters["variance"], tally["reports"]), verdict)
+
+
+def _hidden(found: Sums, variance: Array, parameters: Parameters, domain: Domain) -> Ratio:
+    """The ratio when one report varies by `variance` around the weighted mean."""
+    value = np.clip(found.value(domain), *bounds_of(domain)) - middle_of(domain)
+    crowd = parameters["covariance"][:, None]
+    return ratio_of(found, parameters, crowd * variance / np.maximum(around(crowd, value), 1e-12))
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -1,0 +1,76 @@
+"""Intervals of numbers: what rounding adds, and the ends of a ratio's interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtri, stdtrit
+
+from crowdveil import Answers, Reports, Scale
+from crowdveil.entropy import entropy_from
+from crowdveil.inference import Mean, Median, PopulationMean
+from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded
+from crowdveil.inference.ratios import Ratio
+from crowdveil.mechanisms import mechanism
+
+LEVELS = Scale(0, 4)
+
+
+def test_without_rounding_the_reach_stays_and_without_noise_it_is_that_of_an_even_law() -> None:
+    np.testing.assert_allclose(reach_of(np.array([0.0, 1.0, 7.0]), 0.0), [0, 1, 7])
+    assert reach_of(np.array([0.0]), 1 / 12)[0] == pytest.approx(0.475)
+
+
+@pytest.mark.parametrize(("spread", "bound"), [(0.1, 0.5), (0.5, 0.5), (2.0, 0.5)])
+def test_the_reach_holds_95_in_100_of_normal_and_even_errors_together(spread: float, bound: float) -> None:
+    rng = np.random.default_rng(3)
+    error = np.abs(spread * rng.standard_normal(1_000_000) + rng.uniform(-bound, bound, 1_000_000))
+    reach = reach_of(np.array([spread * ndtri(0.975)]), bound**2 / 3)[0]
+    # Five standard deviations of a share of .95 in a million draws are .0011.
+    assert np.mean(error <= reach) == pytest.approx(0.95, abs=0.0011)
+
+
+def test_rounding_matters_to_those_who_agree_and_not_to_those_who_do_not() -> None:
+    assert rounding(LEVELS, np.array([0.0]))[0] == pytest.approx(1 / 12, rel=0.08)
+    assert rounding(LEVELS, np.array([1.0]))[0] < 1e-12
+    assert rounding_of_medians(LEVELS, 0.0) == pytest.approx(1 / 12, rel=0.01)
+    assert rounding_of_medians(LEVELS, 4.0) < 1e-3
+
+
+@pytest.mark.parametrize("distance", [0.3, 0.7, 3.0])
+def test_the_rounding_of_two_levels_is_taken_out_of_their_distance(distance: float) -> None:
+    left = np.random.default_rng(4).uniform(0, 1, 100_000)
+    seen = np.square(np.rint(left + distance) - np.rint(left)).mean()
+    found = unrounded(LEVELS, np.array([seen]), np.ones(1))[0]
+    assert found == pytest.approx(distance**2, abs=0.02 if distance < 0.79 else 0.2)
+
+
+def test_a_ratio_whose_mass_is_known_has_students_interval() -> None:
+    ratio = Ratio(np.array([3.0]), np.array([10.0]), np.array([[4.0], [0.0], [0.0]]))
+    found = ratio.columns(np.array([2.3]), np.array([9.0]), np.array([True]), LEVELS)
+    reach = stdtrit(9, 0.975) * 2 / 10
+    assert (found["low"][0], found["high"][0]) == (pytest.approx(2.3 - reach), pytest.approx(2.3 + reach))
+
+
+def test_a_ratio_whose_mass_may_be_nothing_can_be_anything() -> None:
+    ratio = Ratio(np.array([0.5]), np.array([1.0]), np.array([[4.0], [0.0], [4.0]]))
+    found = ratio.columns(np.array([2.5]), np.array([99.0]), np.array([True]), LEVELS)
+    assert (found["low"][0], found["high"][0]) == (0.0, 4.0)
+
+
+def test_outliers_do_not_widen_the_interval_of_a_median() -> None:
+    rng = np.random.default_rng(5)
+    answers = [np.where(rng.random(20) < 0.1, 100, rng.normal(50, 2, 20).round()).astype(int) for _ in range(50)]
+    rows = [(worker, f"q{n}", int(answer)) for n, each in enumerate(answers) for worker, answer in enumerate(each)]
+    reports = Reports.unprotected(Answers.from_rows(rows, Scale(0, 100)))
+    widths = [np.mean(kind().fit(reports).high - kind().fit(reports).low) for kind in (Median, Mean)]
+    assert widths[0] < 0.3 * widths[1]
+
+
+def test_one_report_or_none_is_no_trouble_where_participation_is_protected() -> None:
+
+    hidden = mechanism("randomized-response", epsilon=1, protect_participation=True)
+    reports = hidden.randomize(Answers.from_rows([("ada", "q1", 1)], Scale(1, 5)), entropy_from(1))
+    for kind in (Mean, PopulationMean):
+        found = kind().fit(reports)
+        assert np.isfinite([found.low[0], found.value[0], found.high[0]]).all()
