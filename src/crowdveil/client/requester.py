@@ -9,6 +9,7 @@ from typing import Any
 
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.errors import FileError, InputError
+from crowdveil.files import sidecar
 
 
 class Requester:
@@ -93,7 +94,7 @@ class Requester:
         place = f"/requester/studies/{key}/exports/{part}"
         if kind != "parquet":
             channels = self._broker.call("GET", f"{place}/channels")
-            path.with_name(path.name + ".channels.json").write_text(json.dumps(channels, ensure_ascii=False) + "\n")
+            sidecar(path).write_text(json.dumps(channels, ensure_ascii=False) + "\n")
         self._broker.download(f"{place}?format={kind}", path)
         return path
 

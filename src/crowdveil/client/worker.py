@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
 from collections import Counter
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
+from crowdveil.accounting.nano import amount_of
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.log import follow
 from crowdveil.client.memory import Memory
@@ -28,7 +28,6 @@ from crowdveil.errors import InputError
 from crowdveil.sampler import draw
 
 _ME = "me"
-_NANO = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Worker:
         """An account without a name; the token stays in `home`. A second call returns the same account."""
         if (known := self._memory.fact("id")) is not None:
             return known
-        cap = math.floor(self.ledger.budget.epsilon * _NANO)
+        cap = self.ledger.budget.cap.epsilon
         made = self._broker.call("POST", "/workers", {"default_level": default_level, "epsilon_cap_nano": cap})
         for name in ("token", "id", "default_level"):
             self._memory.remember(name, made[name])
@@ -85,7 +84,7 @@ class Worker:
         mirrored, spent = self._broker.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
         if mirrored["epsilon_spent_nano"] <= spent.epsilon and mirrored["rho_spent_nano"] <= spent.rho:
             return
-        epsilon, rho = mirrored["epsilon_spent_nano"] / _NANO, mirrored["rho_spent_nano"] / _NANO
+        epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
         key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
         self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
 
@@ -188,7 +187,7 @@ class Worker:
         """Only the worker can, and only here; the broker's guard follows."""
         self.ledger = Ledger(Budget(epsilon_cap), self._storage)
         self._memory.remember("epsilon-cap", repr(epsilon_cap))
-        self._broker.call("PATCH", "/workers/me", {"epsilon_cap_nano": math.floor(epsilon_cap * _NANO)})
+        self._broker.call("PATCH", "/workers/me", {"epsilon_cap_nano": self.ledger.budget.cap.epsilon})
 
     def erase(self) -> None:
         """Withdraw every submission, then erase the account.

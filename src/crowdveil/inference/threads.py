@@ -50,7 +50,7 @@ class LocalEngine:
     name: ClassVar[str] = "local"
 
     def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
-        threads = self.threads or len(os.sched_getaffinity(0))
+        threads = self.threads or _processors()
         # Blocks are made one after the other, and a model with a layout of its own lets go of the rows at once.
         held = [_held(model, block) for block in blocks_of(reports, blocks_for(len(reports), threads), gold)]
         return LocalSession(model, [block for block, _ in held], [state for _, state in held], threads)
@@ -90,6 +90,11 @@ class LocalSession:
             return [work(index) for index in range(len(self.blocks))]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(work, range(len(self.blocks))))
+
+
+def _processors() -> int:
+    """How many this process may use; where the system does not say which, all there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _held(model: Model, block: Block) -> tuple[Block, State]:
