@@ -340,6 +340,38 @@ def test_erasing_withdraws_what_arrived_although_its_receipt_was_lost(
     assert found == [0, 1]
 
 
+def test_a_draw_that_waited_stays_where_another_device_has_answered(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    """Two draws of one answer tell twice what was charged, even if the broker stores only one of them."""
+    study, sent = signed["definition"]["id"], []
+
+    class Offline(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/submissions"):
+                raise httpx.ConnectError("no network")
+            return super().handle_request(request)
+
+    class Counted(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            sent.append(request.url.path.rpartition("/")[2])
+            return super().handle_request(request)
+
+    with Worker(Broker(sqlite_server.address, transport=Offline(), attempts=1), tmp_path / "first") as first:
+        first.sign_up()
+        with pytest.raises(ProblemError, match="does not answer"):
+            first.answer(study, {"ill": "yes"})
+        token = first._broker.token
+    with Worker(Broker(sqlite_server.address, token=token), tmp_path / "second") as second:
+        second.answer(study, {"ill": "yes"})
+    with (
+        Worker(Broker(sqlite_server.address, transport=Counted()), tmp_path / "first") as first,
+        pytest.raises(StudyError, match="another device of yours"),
+    ):
+        first.answer(study, {"ill": "yes"})
+    assert "submissions" not in sent
+
+
 def test_a_fresh_device_starts_from_what_the_broker_has_seen(
     signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
 ) -> None:

@@ -15,10 +15,13 @@ _RETRIED = (429, 502, 503, 504)
 
 
 class ProblemError(CrowdveilError):
-    """The broker refused: `code` for programs, the sentence for people, `fields` for the numbers."""
+    """The broker refused: `code` for programs, the sentence for people, `fields` for the numbers.
 
-    def __init__(self, status: int, problem: dict[str, Any]) -> None:
-        self.status = status
+    `left` is false where nothing can have reached the broker.
+    """
+
+    def __init__(self, status: int, problem: dict[str, Any], *, left: bool = True) -> None:
+        self.status, self.left = status, left
         self.code = str(problem.get("type", "")).rpartition("/")[2] or "failed"
         self.fields: dict[str, Any] = problem.get("fields") or {}
         super().__init__(str(problem.get("detail") or f"the broker answered with status {status}"))
@@ -78,18 +81,21 @@ class Broker:
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
         repeatable = method != "POST" or "Idempotency_Key" in headers or path.endswith("/withdrawals")
+        left = False
         for attempt in range(1, self._attempts + 1):
             last, wait = attempt == self._attempts, 0.1 * 2**attempt
             try:
                 response = self._http.request(method, path, json=body, headers=self._headers(headers))
+                left = True
                 if last or response.status_code not in _RETRIED:
                     return response
                 wait = max(wait, min(60.0, float(response.headers.get("Retry-After", "0"))))
             except httpx.TransportError as error:
+                left = left or not isinstance(error, httpx.ConnectError)
                 # What never reached the broker may be repeated in any case.
                 if last or not (repeatable or isinstance(error, httpx.ConnectError)):
                     detail = f"the broker at {self.address} does not answer: {error}"
-                    raise ProblemError(0, {"detail": detail}) from None
+                    raise ProblemError(0, {"detail": detail}, left=left) from None
             time.sleep(wait)
         raise AssertionError("unreachable")
 

@@ -123,8 +123,16 @@ class Worker:
         """
         study = self.study(key)
         chosen = _level(study, level or self._memory.fact("default_level") or "medium")
-        parcel = self._storage.kept(_ME, _key(study)) or self._made(study, chosen, _codes(study, answers))
+        if (parcel := self._storage.kept(_ME, _key(study))) is None:
+            parcel = self._made(study, chosen, _codes(study, answers))
+        elif self._memory.receipt(study.id) is None and self._memory.fact(_left(study)) is None:
+            self._check_unanswered(study)
         return self._send(study, json.loads(parcel))
+
+    def _check_unanswered(self, study: Study) -> None:
+        """Before a draw leaves that has waited here: another device may have drawn meanwhile; only one was charged."""
+        if any(card["id"] == study.id and card["status"] == "submitted" for card in self.studies()):
+            raise StudyError("another device of yours has answered this study; what was drawn here stays here")
 
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
@@ -161,7 +169,12 @@ class Worker:
 
     def _send(self, study: Study, parcel: dict[str, Any]) -> Sent:
         path, body = f"/studies/{study.id}/submissions", parcel["body"]
-        receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
+        try:
+            receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
+        except ProblemError as refused:
+            if refused.left:
+                self._memory.remember(_left(study), "yes")
+            raise
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
@@ -206,6 +219,11 @@ class Worker:
 
 def _key(study: Study) -> str:
     return f"study {study.id}"
+
+
+def _left(study: Study) -> str:
+    """The name of the fact that a draw may have left this device: then the same bytes may leave it again."""
+    return f"left {study.id}"
 
 
 def _level(study: Study, name: str) -> Level:
