@@ -34,6 +34,21 @@ def _double_up(value: Decimal) -> float:
     return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def fraction_up(amount: Fraction) -> float:
+    """The smallest double that is not below the amount."""
+    nearest = float(amount)
+    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)
+
+
+def times_up(count: int, amount: float) -> float:
+    """`count` times the amount, rounded up: a product of doubles is as often below as above.
+
+    >>> 470 * 0.0019433076194217325 < times_up(470, 0.0019433076194217325)
+    True
+    """
+    return amount if math.isinf(amount) else fraction_up(count * Fraction(amount))
+
+
 def decimal_text(value: Decimal) -> str:
     """The one canonical spelling of an exact decimal: no exponent, no trailing zeros, no negative zero."""
     text = f"{value.normalize():f}"

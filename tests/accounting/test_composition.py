@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -19,6 +20,25 @@ from crowdveil.accounting import ChannelLaw, GaussianLaw, JointLaw, PureLaw, Spe
 from crowdveil.accounting.atoms import channel_atoms, hockey_stick
 from crowdveil.accounting.composition import RULES, Release, basic, pld, renyi, zcdp
 from crowdveil.forms import Rotate, Table, integer_row
+
+_DIGITS = Context(prec=60)
+
+
+@pytest.mark.parametrize(
+    "epsilon", [8.042397458757427e-05, 0.0005262982918748419, 0.0019433076194217325, 0.3, 3.4759, 20]
+)
+def test_the_numbers_of_a_bare_epsilon_are_not_one_digit_too_small(epsilon: float) -> None:
+    law, exact = PureLaw(epsilon), Decimal(epsilon)
+    keep = _DIGITS.divide(1, 1 + _DIGITS.exp(-exact))
+    assert Decimal(law.rho) >= _DIGITS.multiply(exact, 2 * keep - 1)
+    for alpha in (1.001, 1.5, 3.0, 40.0, 1e4):
+        order = Decimal(alpha) - 1
+        moment = keep * _DIGITS.exp(order * exact) + (1 - keep) * _DIGITS.exp(-order * exact)
+        assert Decimal(float(law.renyi(np.array([alpha]))[0])) >= min(_DIGITS.divide(_DIGITS.ln(moment), order), exact)
+    for times in (3, 470, 738, 825):
+        joint, _ = JointLaw(epsilon).joined(times, "vector")
+        assert Fraction(joint.epsilon) >= times * Fraction(epsilon)
+        assert Fraction(Spend(law, "", times).epsilon) >= times * Fraction(epsilon)
 
 
 def k_ary(n_symbols: int, epsilon: float) -> Channel:

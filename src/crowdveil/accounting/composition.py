@@ -21,6 +21,7 @@ from crowdveil.accounting.gaussian import gaussian_epsilon
 from crowdveil.accounting.laws import GaussianLaw, Law, PureLaw
 from crowdveil.accounting.pld import Pld, composed
 from crowdveil.accounting.spend import Spend
+from crowdveil.exact import fraction_up
 from crowdveil.guarantee import Unit
 
 Rule: TypeAlias = Literal["basic", "zcdp", "renyi", "pld"]
@@ -134,9 +135,7 @@ def _sum_up(costs: Iterable[tuple[int, float]]) -> float:
     listed = list(costs)
     if any(math.isinf(epsilon) for _, epsilon in listed):
         return math.inf
-    exact = sum((times * Fraction(epsilon) for times, epsilon in listed), Fraction(0))
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return fraction_up(sum((times * Fraction(epsilon) for times, epsilon in listed), Fraction(0)))
 
 
 def _up(amount: float) -> float:

@@ -19,12 +19,15 @@ from crowdveil.accounting.atoms import Atoms, channel_atoms, pure_atoms
 from crowdveil.channel import Channel
 from crowdveil.divergence import renyi_of
 from crowdveil.errors import InputError
+from crowdveil.exact import times_up
 from crowdveil.guarantee import Unit
 from crowdveil.two_layer_law import value_epsilon, value_epsilon_at_most, vector_epsilon
 
 # Fractions of a longer joint law take too long; its bound is within a few hundredths there.
 _EXACT_UP_TO = 500
 _LARGEST = 1e100
+# A few products and functions of doubles err by less than this.
+_UP = 1 + 1e-14
 _LEAST_MU, _LARGEST_MU = 1e-9, 1e6
 
 
@@ -106,15 +109,18 @@ class PureLaw(Law):
     @property
     def rho(self) -> float:  # type: ignore[override]
         # ρ of binary randomised response is its KL divergence, ε·(e^ε − 1)/(e^ε + 1).
-        return self.epsilon * math.tanh(self.epsilon / 2) if math.isfinite(self.epsilon) else math.inf
+        return self.epsilon * math.tanh(self.epsilon / 2) * _UP if math.isfinite(self.epsilon) else math.inf
 
     def renyi(self, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
         if not 0 < self.epsilon < math.inf:
             return np.full(len(alphas), self.epsilon)
-        # With p = 1/(1 + e^−ε): e^((α−1)D) = p·e^((α−1)ε) + (1 − p)·e^(−(α−1)ε).
+        # With p = 1/(1 + e^−ε) and s = (α − 1)ε: e^((α−1)D) = p·e^s + (1 − p)·e^−s, which less 1 is
+        # 2·sinh²(s/2) + tanh(ε/2)·sinh(s): nothing cancels where s is small; where it is large e^s would overflow.
         keep, steps = -math.log1p(math.exp(-self.epsilon)), (alphas - 1) * self.epsilon
-        divergence: NDArray[np.float64] = np.logaddexp(keep + steps, keep - self.epsilon - steps) / (alphas - 1)
-        return np.minimum(divergence, self.epsilon)
+        small = np.minimum(steps, 1.0)
+        near = np.log1p(2 * np.sinh(small / 2) ** 2 + math.tanh(self.epsilon / 2) * np.sinh(small))
+        far = np.logaddexp(keep + steps, keep - self.epsilon - steps)
+        return np.minimum(np.where(steps <= 1, near, far) / (alphas - 1) * _UP, self.epsilon)
 
     def atoms(self) -> Atoms:
         return pure_atoms(self.epsilon)
@@ -133,7 +139,7 @@ class JointLaw(PureLaw):
 
     def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
         times = count if unit == "vector" else 1
-        return PureLaw(self.epsilon * times, self.unit, self.protects_participation), 1
+        return PureLaw(times_up(times, self.epsilon), self.unit, self.protects_participation), 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +225,10 @@ class TwoLayerLaw(Law):
     def of_some(self, changed: int, total: int) -> PureLaw:
         """What `total` reports tell about `changed` of the answers: group privacy, and never more than about all."""
         if total > _EXACT_UP_TO:
-            return PureLaw(changed * value_epsilon_at_most(total, self.n_options, self.low, self.high))
+            return PureLaw(times_up(changed, value_epsilon_at_most(total, self.n_options, self.low, self.high)))
         each = value_epsilon(total, self.n_options, self.low, self.high)
         all_of_them = vector_epsilon(total, self.n_options, self.low, self.high) if changed > 1 else math.inf
-        return PureLaw(all_of_them if changed >= total > 1 else min(changed * each, all_of_them))
+        return PureLaw(all_of_them if changed >= total > 1 else min(times_up(changed, each), all_of_them))
 
     def to_json(self) -> dict[str, Any]:
         return {"low": str(self.low), "high": str(self.high), "n_options": self.n_options}

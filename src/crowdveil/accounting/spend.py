@@ -20,6 +20,7 @@ from crowdveil.accounting.laws import (
 )
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
+from crowdveil.exact import times_up
 from crowdveil.guarantee import Unit
 
 FORMAT = "crowdveil-spend/1"
@@ -63,11 +64,11 @@ class Spend:
     @property
     def epsilon(self) -> float:
         """What all the reports cost by basic composition."""
-        return self.count * self.law.epsilon
+        return times_up(self.count, self.law.epsilon)
 
     @property
     def rho(self) -> float:
-        return self.count * self.law.rho
+        return times_up(self.count, self.law.rho)
 
     def to_json(self) -> dict[str, Any]:
         head = {"format": FORMAT, "kind": self.kind, "name": self.name, "count": self.count}
