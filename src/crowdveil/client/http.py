@@ -11,7 +11,9 @@ import httpx
 
 from crowdveil.errors import CrowdveilError
 
-_RETRIED = (429, 502, 503, 504)
+# Too many requests: nothing was done. After the others something may have been, unless doing it again is the same.
+_REFUSED = (429,)
+_RETRIED = (*_REFUSED, 502, 503, 504)
 
 
 class ProblemError(CrowdveilError):
@@ -87,9 +89,9 @@ class Broker:
             try:
                 response = self._http.request(method, path, json=body, headers=self._headers(headers))
                 left = True
-                if last or response.status_code not in _RETRIED:
+                if last or response.status_code not in (_RETRIED if repeatable else _REFUSED):
                     return response
-                wait = max(wait, min(60.0, float(response.headers.get("Retry-After", "0"))))
+                wait = max(wait, min(60.0, _seconds(response.headers.get("Retry-After", ""))))
             except httpx.TransportError as error:
                 left = left or not isinstance(error, httpx.ConnectError)
                 # What never reached the broker may be repeated in any case.
@@ -102,6 +104,11 @@ class Broker:
     def _headers(self, extra: dict[str, str]) -> dict[str, str]:
         named = {name.replace("_", "-"): value for name, value in extra.items()}
         return named | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+
+
+def _seconds(retry_after: str) -> float:
+    """How long to wait; proxies may give a date instead, which is not worth reading."""
+    return float(retry_after) if retry_after.isdecimal() else 0.0
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
