@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,30 @@ def test_two_layer_follows_its_joint_law_across_studies(tmp_path: Path) -> None:
     ada = account(write(tmp_path / "spends.csv", rows))["workers"]["ada"]
     assert ada["value"]["basic"]["epsilon"] == pytest.approx(math.log(20))
     assert ada["vector"]["basic"]["epsilon"] == pytest.approx(math.log(math.comb(20, 10)))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_two_layer_shares_its_secret_between_questions_with_other_options(tmp_path: Path, named: bool) -> None:
+    """Enumerated: every vector of reports, for one answer with two options and three with three."""
+    sizes = (2, 3, 3, 3)
+    rows = [("ada", "s", "two-layer", {"low": 0, "high": 1, "options": size}, 1) for size in sizes]
+    header = [*HEADER, "question"] if named else HEADER
+    cells = [(*row, f"q{number}") for number, row in enumerate(rows)] if named else rows
+    ada = account(write(tmp_path / "spends.csv", cells, header))["workers"]["ada"]
+
+    def chance(flips: tuple[int, ...]) -> Fraction:
+        k, d = len(flips), sum(flips)
+        weight = math.prod(Fraction(1, size - 1) ** flip for size, flip in zip(sizes, flips, strict=True))
+        return weight * Fraction(1, (k + 1) * math.comb(k, d))
+
+    laws = {flips: chance(flips) for flips in itertools.product((0, 1), repeat=len(sizes))}
+    near = [
+        abs(math.log(laws[flips] / laws[(*flips[:place], 1 - flips[place], *flips[place + 1 :])]))
+        for flips in laws
+        for place in range(len(sizes))
+    ]
+    assert ada["value"]["basic"]["epsilon"] == pytest.approx(max(near))
+    assert ada["vector"]["basic"]["epsilon"] >= math.log(max(laws.values()) / min(laws.values())) - 1e-12
 
 
 def test_naming_questions_hides_nothing_that_their_answers_share(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from crowdveil.accounting.atoms import Atoms, channel_atoms, pure_atoms
 from crowdveil.channel import Channel
 from crowdveil.divergence import renyi_of
 from crowdveil.errors import InputError
-from crowdveil.exact import times_up
+from crowdveil.exact import log_up, times_up
 from crowdveil.guarantee import Unit
-from crowdveil.two_layer_law import value_epsilon, value_epsilon_at_most, vector_epsilon
+from crowdveil.two_layer_law import report_laws, value_epsilon, value_epsilon_at_most, vector_epsilon
 
 # Fractions of a longer joint law take too long; its bound is within a few hundredths there.
 _EXACT_UP_TO = 500
@@ -232,6 +232,28 @@ class TwoLayerLaw(Law):
 
     def to_json(self) -> dict[str, Any]:
         return {"low": str(self.low), "high": str(self.high), "n_options": self.n_options}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSecret(TwoLayerLaw):
+    """Two-layer reports to questions with unlike numbers of options, `n_options` to `most_options`, under one secret.
+
+    The options enter as a factor only: M is that of two options times 1/(s − 1) for each flip. So the largest
+    ratio about one answer is that of the fewest or of the most options; of the whole vector it is at most the largest M
+    with the fewest options over the smallest with the most.
+    """
+
+    kind: ClassVar[str] = "shared-secret"
+    most_options: int = 2
+
+    def of_some(self, changed: int, total: int) -> PureLaw:
+        ends = [TwoLayerLaw(self.low, self.high, n_options) for n_options in (self.n_options, self.most_options)]
+        each = max((law.of_some(1, total) for law in ends), key=lambda law: law.epsilon)
+        group = times_up(changed, each.epsilon)
+        if changed == 1 or total > _EXACT_UP_TO:
+            return PureLaw(group)
+        few, most = (report_laws(total, law.n_options, self.low, self.high) for law in ends)
+        return PureLaw(min(group, log_up(max(few) / min(most))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TypeAlias
 
 from crowdveil.accounting.composition import Cost, Rule, totals
-from crowdveil.accounting.laws import JointLaw, Law, TwoLayerLaw
+from crowdveil.accounting.laws import JointLaw, Law, SharedSecret, TwoLayerLaw
 from crowdveil.accounting.spend import Spend
 from crowdveil.guarantee import Unit
 
@@ -39,7 +39,7 @@ def _about(rows: SpendsByQuestion, question: str) -> list[Spend]:
     for law in dict.fromkeys(spend.law for spend in [*own, *unnamed]):
         if isinstance(law, TwoLayerLaw):
             changed = sum(spend.count for spend in own if spend.law == law) + any(each.law == law for each in unnamed)
-            total = sum(spend.count for spend in everything if spend.law == law)
+            total = sum(spend.count for spend in everything if _share(spend.law, law))
             shared.append(Spend(law.of_some(changed, total), law.kind))
     joint = [spend for spend in everything if isinstance(spend.law, JointLaw)]
     alone = [spend for spend in [*own, *unnamed] if not isinstance(spend.law, JointLaw | TwoLayerLaw)]
@@ -51,9 +51,24 @@ def _merged(spends: list[Spend]) -> list[Spend]:
 
     A release about all answers at once stays by itself, because two of them are two.
     """
+    laws = [spend.law for spend in spends]
     counts: dict[Law, int] = defaultdict(int)
     for spend in spends:
         if not isinstance(spend.law, JointLaw):
-            counts[spend.law] += spend.count
+            counts[_whole(spend.law, laws)] += spend.count
     alone = [spend for spend in spends if isinstance(spend.law, JointLaw)]
     return [*(Spend(law, law.kind, count) for law, count in counts.items()), *alone]
+
+
+def _share(law: Law, other: Law) -> bool:
+    """A worker has one secret for an interval, whatever may be answered."""
+    both = isinstance(law, TwoLayerLaw) and isinstance(other, TwoLayerLaw)
+    return both and (law.low, law.high) == (other.low, other.high)  # type: ignore[attr-defined]
+
+
+def _whole(law: Law, laws: list[Law]) -> Law:
+    """The law of all reports that share a secret with this one."""
+    sizes = [each.n_options for each in laws if isinstance(each, TwoLayerLaw) and _share(each, law)]
+    if not isinstance(law, TwoLayerLaw) or len(set(sizes)) == 1:
+        return law
+    return SharedSecret(law.low, law.high, min(sizes), most_options=max(sizes))
