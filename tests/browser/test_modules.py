@@ -41,8 +41,11 @@ RACE = """async () => {
     return { result: "charged", writes: [{ table: "ledger", key: line.key, value: line }] };
   }).catch((error) => error.key);
   const results = await Promise.all(Array.from({ length: 20 }, (_, i) => spend(i)));
+  const smaller = { table: "ledger", key: "k0", value: { epsilon: 0, rho: 0 } };
+  const replaced = await store.update(() => ({ writes: [smaller] })).then(() => "replaced", (error) => error.name);
   const lines = await store.update(({ ledger }) => ({ result: ledger.size }));
-  return { results, lines };
+  const kept = await store.update(({ ledger }) => ({ result: ledger.get("k0").epsilon }));
+  return { results, lines, replaced, kept };
 }"""
 
 
@@ -85,6 +88,7 @@ def test_the_database_never_overspends_in_a_race(app: Page) -> None:
     done = app.evaluate(RACE)
     assert Counter(done["results"]) == {"charged": 5, "ledger.refused": 15}
     assert done["lines"] == 5
+    assert (done["replaced"], done["kept"]) == ("ConstraintError", 1), "a line is never replaced"
 
 
 @pytest.mark.parametrize("name", ["sampler.js", "ledger.js", "app.js"])
