@@ -185,20 +185,19 @@ def test_what_is_no_host_name_is_refused_even_where_every_name_is_served(doors: 
         assert asked(doors.framework, doors.environ(token, body, HTTP_HOST=host))[0][:3] == status.replace("201", "200")
 
 
-def test_connections_that_the_database_closed_refuse_nobody(postgres: Any, make_server: Any, make_draft: Any) -> None:
-    running = make_server(postgres.new_database())
-    ready = Ready(running, make_draft)
-    tokens = [running.worker_token() for _ in range(6)]
+def test_connections_that_the_database_closed_refuse_nobody(postgres_server: Any, make_draft: Any) -> None:
+    ready = Ready(postgres_server, make_draft)
+    tokens = [postgres_server.worker_token() for _ in range(6)]
     # Several at once, so that several threads hold a connection.
-    _read_selves(running, tokens)
+    _read_selves(postgres_server, tokens)
     for read in (False, True):
-        with psycopg.connect(running.database, autocommit=True) as database:
+        with psycopg.connect(postgres_server.database, autocommit=True) as database:
             database.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         if read:
-            _read_selves(running, tokens)
+            _read_selves(postgres_server, tokens)
         else:
             for ready.token in tokens:
                 assert ready.post(ready.body()).status_code == 201
