@@ -28,8 +28,9 @@ Rule: TypeAlias = Literal["basic", "zcdp", "renyi", "pld"]
 
 ORDERS = 1 + np.geomspace(1e-3, 1e5, 257)
 _FINENESS, _GAUSSIAN_INTERVAL, _MOST_POINTS = 0.01, 1e-3, 1 << 20
-# Sums of some thousand doubles err by less than this, relatively.
-_FLOAT_SLACK = 1e-12
+# Sums of some thousand doubles err by less than this, relatively; and so does the pair of rows that stands for a subset
+# channel, some of whose weights, of 2^52 at least, are larger by 1 (ε above 2⁻¹³: 2⁻³⁹).
+_FLOAT_SLACK = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
