@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from math import isnan
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -25,12 +27,26 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     """
     kind = kinds.get(name)
     if kind is None:
-        raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}")
+        raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}", fix=meant(name, kinds))
     check_parameters(f"{family} {name}", kind, parameters)
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
             raise InputError(f"{family} {name} needs {field.name}", fix=f"give --{field.name}")
+    for parameter, value in parameters.items():
+        # The class knows a better sentence for its ε.
+        if parameter != "epsilon" and isinstance(value, float) and isnan(value):
+            raise InputError(f"{parameter} of {family} {name} must be a number; got {value}")
     return kind(**parameters)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The cure for a name that is nearly right; nothing where none is near.
+
+    >>> meant("Randomised-respons", ["none", "randomized-response"])
+    'did you mean randomized-response?'
+    """
+    near = get_close_matches(name.lower(), list(known), 1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def check_parameters(whose: str, kind: type[Any], parameters: Mapping[str, Any]) -> None:
@@ -38,7 +54,10 @@ def check_parameters(whose: str, kind: type[Any], parameters: Mapping[str, Any])
     names, hints = [field.name for field in fields(kind)], get_type_hints(kind)
     for parameter, value in parameters.items():
         if parameter not in names:
-            raise InputError(f"{whose} has the parameters {', '.join(names) or 'none'}; got {parameter!r}")
+            raise InputError(
+                f"{whose} has the parameters {', '.join(names) or 'none'}; got {parameter!r}",
+                fix=meant(parameter, names),
+            )
         if not _fits(value, hints[parameter]):
             raise InputError(f"{parameter} of {whose} must be {_spoken(hints[parameter])}; got {value!r}")
 

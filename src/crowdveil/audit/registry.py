@@ -97,7 +97,7 @@ def audit_callable(
     if not claimed >= 0:
         raise InputError(f"the ε that is claimed must be 0 or more; got {claimed}")
     subject = callable_subject(name, domain, participation=participation)
-    n = samples or affordable_samples(subject, SAMPLES)
+    n = affordable_samples(subject, SAMPLES) if samples is None else samples
     bound = _bound(subject, n, delta)
     checks, words = _foreign_floating_point(subject, domain, claimed)
     words += _constant(subject)
@@ -189,7 +189,7 @@ def _sampled_row(
     guarantee = subject.guarantee(domain)
     with_empty = participation or guarantee.protects_participation
     claim = guarantee.epsilon if claimed is None else claimed
-    n = samples or (SLOW_SAMPLES if hasattr(subject, "factors") else SAMPLES)
+    n = (SLOW_SAMPLES if hasattr(subject, "factors") else SAMPLES) if samples is None else samples
     source = mechanism_subject(subject, domain, participation=with_empty, entropy=entropy)
     bound = _bound(source, n, guarantee.delta)
     checks, words = _floating_point(subject, domain, source)

@@ -93,7 +93,7 @@ def callable_subject(name: str, domain: Domain, *, participation: bool) -> Subje
     def source(index: int, n: int) -> NDArray[Any]:
         try:
             return draw(called, inputs[index], n)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             sentence = f"{name} failed on the answer {inputs[index]!r}: {type(error).__name__}: {error}"
             raise InputError(sentence, fix="it is called with one answer and returns one report") from error
 
@@ -117,8 +117,10 @@ def load_callable(name: str) -> Callable[..., Any]:
         found: Any = importlib.import_module(module_name)
         for part in path.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{name!r} cannot be imported: {error}", fix="write it as module:callable") from None
+    except (Exception, SystemExit) as error:
+        # Importing runs the module, which is anybody's code and may fail in any way.
+        fix = "write it as module:callable, and see that the module can be imported"
+        raise InputError(f"{name!r} cannot be imported: {type(error).__name__}: {error}", fix=fix) from error
     if not callable(found):
         raise InputError(f"{name!r} must be callable; got {type(found).__name__}")
     return found  # type: ignore[no-any-return]

@@ -20,6 +20,10 @@ EXTRAS = {
     "spark": ("pyspark", "pandas"),
 }
 
+# The root of what the command line itself refuses; its module has moved between versions of typer.
+_UsageError: Any = typer.BadParameter.__mro__[1]
+_STOPPED, _CLOSED_PIPE = 130, 141
+
 
 class _Commands(TyperGroup):
     """Commands are the modules of this package: `verify_client.py` is `crowdveil verify-client`."""
@@ -65,19 +69,46 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line: bad input is one sentence and exit code 2, a failed check exit code 1."""
+    """Run the command line: bad input is one sentence and exit code 2, a failed check exit code 1.
+
+    Being stopped is neither: Ctrl-C, or a question that was not answered with yes, is 130, a reader of our output that
+    went away 141, as shells count them.
+    """
     try:
-        app()
+        sys.exit(app(standalone_mode=False, prog_name="crowdveil"))
+    except SystemExit as leaving:
+        raise SystemExit(_CLOSED_PIPE) if isinstance(leaving.__context__, BrokenPipeError) else leaving from None
+    except typer.Abort:
+        _complain("stopped", _STOPPED)
+    except _UsageError as error:
+        _misused(error)
     except CheckError as error:
         _complain(error, 1)
-    except (CrowdveilError, OSError) as error:
+    except CrowdveilError as error:
         _complain(error, 2)
+    except OSError as error:
+        _complain(f"{error.filename} cannot be used: {error.strerror}" if error.filename else error, 2)
     except OverflowError as error:
         _complain(f"a number is too large to be computed with ({error}); choose a smaller one", 2)
     except MemoryError:
         _complain("this does not fit into the memory of this machine; choose smaller numbers", 2)
     except ImportError as error:
         _complain(_missing(error.name or str(error)), 2)
+
+
+def _misused(error: Any) -> None:
+    """Words that the command does not take: what is wrong with them, and where the help is."""
+    if not error.format_message():
+        error.show()
+        sys.exit(2)
+    place = error.ctx.command_path if error.ctx else "crowdveil"
+    names = [name for name in (error.param.opts if getattr(error, "param", None) else ()) if name in sys.argv[:-1]]
+    got = (
+        f"; got {sys.argv[sys.argv.index(names[0]) + 1]!r}"
+        if names and "nvalid value" in error.format_message()
+        else ""
+    )
+    _complain(f"{error.format_message().rstrip('.')}{got}; see {place} --help", 2)
 
 
 def _missing(module: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -35,11 +36,18 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible randomnes
 
 def domain_of(options: str | None, scale: str | None) -> Domain | None:
     """The domain the flags describe, if any."""
-    if options and scale:
+    if options is not None and scale is not None:
         raise InputError("give either --options or --scale; got both")
-    if options:
+    if options is not None:
         return parse_options(options)
-    return parse_scale(scale) if scale else None
+    return parse_scale(scale) if scale is not None else None
+
+
+def something_to_hide(chosen: Mechanism, domain: Domain) -> None:
+    """Refuse a question that has one answer only: there a slip in spelling the options would pass for privacy."""
+    if domain.size < 2 and chosen.name != "none" and not getattr(chosen, "protect_participation", False):
+        fix = "name all that may be answered: --options a,b,c or --scale LOW:HIGH"
+        raise InputError(f"a question must have two options or more; got only {domain.symbols[0]!r}", fix=fix)
 
 
 def needed_domain(options: str | None, scale: str | None) -> Domain:
@@ -70,10 +78,19 @@ def described_mechanism(
     """The mechanism the flags describe; flags that were not given are left to its defaults."""
     parameters = parameters_of(pairs)
     if epsilon is not None:
-        parameters["epsilon"] = epsilon
+        parameters["epsilon"] = epsilon_once(epsilon, parameters)
     if protect_participation:
         parameters["protect_participation"] = True
     return mechanism(name, **parameters)
+
+
+def epsilon_once(epsilon: float, parameters: dict[str, Any]) -> float:
+    """The ε of the flag, unless --param names one too: of two, nobody could tell which was meant."""
+    if "epsilon" in parameters:
+        raise InputError(
+            f"epsilon is given twice: {epsilon:g} and {parameters['epsilon']}", fix="leave one of them out"
+        )
+    return epsilon
 
 
 @contextmanager
@@ -137,12 +154,26 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 @contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place only if everything went well."""
-    refuse_existing(path, force=force)
-    if not path.parent.is_dir():
-        raise FileError(f"the folder {path.parent} does not exist", fix="create it first")
+    check_output(path, force=force)
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise FileError(f"{path} cannot be written: {reason}", fix="make room, or choose another place") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def check_output(path: Path, *sources: Path | None, force: bool) -> None:
+    """Refuse, before any work, an output that could not be written or that would replace what is being read."""
+    if path.is_dir():
+        raise FileError(f"{path} is a folder", fix="name a file in it")
+    if any(source is not None and source.resolve() == path.resolve() for source in sources):
+        raise FileError(f"{path} is read by this command and would be replaced", fix="choose another name")
+    refuse_existing(path, force=force)
+    if not path.parent.is_dir():
+        what = "is not a folder" if path.parent.exists() else "does not exist"
+        raise FileError(f"the folder {path.parent} {what}", fix="create it first")

@@ -16,8 +16,10 @@ from crowdveil.cli._common import (
     Parameters,
     ScaleFlag,
     domain_of,
+    epsilon_once,
     parameters_of,
     show,
+    something_to_hide,
     tracked,
     working,
 )
@@ -52,12 +54,15 @@ def command(
     Example: crowdveil audit --all --epsilon 1 --scale 1:5
     """
     if all_ == (subject is not None):
-        raise InputError("name one mechanism or module:callable, or give --all")
+        raise InputError(
+            "name one mechanism or module:callable, or give --all",
+            fix="for example crowdveil audit randomized-response --epsilon 1 --options no,yes",
+        )
     asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed))
     if subject is None:
         rows = _audit_all(asked, param)
     elif ":" in subject:
-        rows = [_audit_callable(subject, asked, delta)]
+        rows = [_audit_callable(subject, asked, delta, param, seed)]
     else:
         rows = [_audit_one(subject, asked, param)]
     show({"rows": [row.to_json() for row in rows]}, as_json=as_json, human=lambda: _table(rows))
@@ -83,8 +88,11 @@ def _entropy(seed: int | None) -> Entropy:
 def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
     if param:
         raise InputError("--param belongs to one mechanism; with --all there are many")
+    domain = asked.domain or _FIVE_LEVELS
+    if domain.size < 2:
+        raise InputError(f"a question must have two options or more; got only {domain.symbols[0]!r}")
     return audit_registry(
-        asked.domain or _FIVE_LEVELS,
+        domain,
         epsilon=positive_epsilon(1.0 if asked.epsilon is None else asked.epsilon),
         participation=asked.participation,
         entropy=asked.entropy,
@@ -93,7 +101,9 @@ def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
     )
 
 
-def _audit_callable(name: str, asked: _Asked, delta: float) -> Row:
+def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | None, seed: int | None) -> Row:
+    if param or seed is not None:
+        raise InputError("--param and --seed are for mechanisms of ours; code of yours draws its own noise")
     if asked.epsilon is None:
         raise InputError("the claim to check is missing", fix="give --epsilon")
     if asked.domain is None:
@@ -111,12 +121,16 @@ def _audit_callable(name: str, asked: _Asked, delta: float) -> Row:
 
 def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Row:
     claimed = asked.epsilon if asked.epsilon is not None or param else 1.0
-    parameters = parameters_of(param) | ({} if claimed is None else {"epsilon": claimed})
+    parameters = parameters_of(param)
+    if claimed is not None:
+        parameters["epsilon"] = epsilon_once(claimed, parameters)
     subject = described(name, parameters, participation=asked.participation)
+    domain = asked.domain or _FIVE_LEVELS
+    something_to_hide(subject, domain)
     with working(f"auditing {name}"):
         return audit_mechanism(
             subject,
-            asked.domain or _FIVE_LEVELS,
+            domain,
             claimed=None if name == "none" else claimed,
             participation=asked.participation,
             entropy=asked.entropy,

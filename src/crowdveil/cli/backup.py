@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli._common import Force, Json, show, whole_file
+from crowdveil.cli._common import Force, Json, check_output, show, whole_file
 from crowdveil.errors import FileError
 
 
@@ -22,7 +22,8 @@ def command(
 
     Example: crowdveil backup -o broker.backup.gz
     """
-    if not data_dir.is_dir():
+    check_output(output, force=force)
+    if not (data_dir / "secret").is_file():
         raise FileError(f"{data_dir} is not a broker's data directory", fix="give --data-dir")
     from crowdveil.broker.start import Place
 

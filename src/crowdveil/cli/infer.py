@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,16 +15,17 @@ from crowdveil.cli._common import (
     Json,
     Options,
     ScaleFlag,
+    check_output,
     domain_of,
     estimate_json,
     parameters_of,
-    refuse_existing,
     show,
     whole_file,
     working,
 )
 from crowdveil.cli._spark import Cluster, infer_on_spark
-from crowdveil.errors import InputError
+from crowdveil.domain import Choices
+from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files import read_truth
 from crowdveil.files.cache import read_reports_cached
@@ -58,10 +60,12 @@ def command(
 
     Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
     """
-    for path in (output, workers_out):
+    for path, other in ((output, workers_out), (workers_out, output)):
         if path is not None:
-            _refuse_early(path, force)
-    chosen = _method(method_name, engine, param, gold)
+            is_parquet(path)
+            check_output(path, reports, truth, gold, other, force=force)
+    known_gold = read_truth(gold) if gold is not None else None
+    chosen = _method(method_name, engine, param, known_gold)
     if engine == "spark":
         known = read_truth(truth) if truth else None
         cluster = Cluster(master, remote, work, resume)
@@ -72,8 +76,12 @@ def command(
             )
         show(result, as_json=as_json, human=lambda: _tell(result, output))
         return
+    if master or remote or work or resume:
+        raise InputError("--master, --remote, --work and --resume are for Spark", fix="add --engine spark")
     with working("reading"):
         table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
+    if gold is not None and known_gold is not None:
+        _check_gold(known_gold, table, gold)
     with working(f"inferring from {len(table)} reports"):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = estimate_json(estimate, estimate.provenance, table.channels, engine)
@@ -82,27 +90,39 @@ def command(
     show(result, as_json=as_json, human=lambda: _tell(result, output))
 
 
-def _refuse_early(path: Path, force: bool) -> None:
-    """What could not be written is refused before the work, not after it."""
-    is_parquet(path)
-    refuse_existing(path, force=force)
-
-
-def _method(name: str, engine: str, param: list[str] | None, gold: Path | None) -> Method:
+def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
     parameters = parameters_of(param)
-    known = {field.name for field in fields(METHODS[name])} if name in METHODS else set()  # type: ignore[arg-type]
     if engine not in ("local", "spark"):
         raise InputError(f"--engine must be local or spark; got {engine!r}")
     if gold is not None:
-        if "gold" not in known:
-            raise InputError(f"method {name} takes no gold questions", fix="use dawid-skene or one-coin")
-        parameters["gold"] = read_truth(gold)
+        takes = [kind.name for kind in METHODS.values() if "gold" in {each.name for each in fields(kind)}]  # type: ignore[arg-type]
+        if name in METHODS and name not in takes:
+            raise InputError(f"method {name} takes no gold questions", fix=f"use {', '.join(takes)}")
+        parameters["gold"] = gold
     return method(name, **parameters)
+
+
+def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
+    """Gold that fits no question, or that nobody could have answered, is a slip in a file and would pass unseen."""
+    asked = {str(question) for question in table.questions}
+    if not asked.intersection(gold):
+        raise FileError("no gold question is among the questions", fix="check that the ids agree", source=path.name)
+    for question, truth in gold.items():
+        try:
+            table.domain.code(truth)
+        except DomainError as error:
+            problem = f"the truth of question {question!r} cannot be used: {error.problem}"
+            raise FileError(problem, fix=error.fix, field="truth", source=path.name) from None
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
     known: Any = read_truth(truth)
-    return {"metrics": score(estimate, known), "baselines": baselines(table, estimate, known)}
+    scored: dict[str, Any] = {"metrics": score(estimate, known), "baselines": baselines(table, estimate, known)}
+    strange = sorted(set(known.values()) - set(table.domain.symbols)) if isinstance(table.domain, Choices) else []
+    if strange and estimate.posterior is not None:
+        warning = f"{truth.name} names {strange[0]!r}, which is no option: no estimate can equal it"
+        scored["warnings"] = [*estimate.warnings, warning]
+    return scored
 
 
 def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
@@ -124,9 +144,8 @@ def _tell(result: dict[str, Any], output: Path) -> None:
         promises = ["These reports are not protected: they are the answers themselves."]
     for words in promises:
         typer.echo(words)
-    if result["iterations"]:
-        state = "converged" if result["converged"] else "not converged"
-        typer.echo(f"{state} after {result['iterations']} iterations")
+    if result["iterations"] and result["converged"]:
+        typer.echo(f"converged after {result['iterations']} iterations")
     for line in dict.fromkeys((result["floor"], *result["warnings"])):
         if line:
             typer.echo(line)

@@ -16,6 +16,7 @@ from crowdveil.cli._common import (
     described_mechanism,
     domain_of,
     show,
+    something_to_hide,
 )
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import UnservableError
@@ -42,6 +43,7 @@ def command(
     requested = epsilon if epsilon is not None or param else 1.0
     chosen = described_mechanism(name, requested, param, protect_participation)
     domain = domain_of(options, scale) or _example_domain(chosen)
+    something_to_hide(chosen, domain)
     result = describe(chosen, domain, requested)
     show(result, as_json=as_json, human=lambda: _describe(chosen, domain, result))
 

@@ -10,6 +10,7 @@ import typer
 from crowdveil.cli._common import Json, show
 from crowdveil.errors import InputError
 from crowdveil.inference import METHODS, Method
+from crowdveil.registry import meant
 
 
 def command(
@@ -25,7 +26,7 @@ def command(
         show({"methods": rows}, as_json=as_json, human=lambda: _list(rows))
         return
     if name not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}")
+        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}", fix=meant(name, METHODS))
     result = _row(METHODS[name]) | {"parameters": _parameters(METHODS[name])}
     show(result, as_json=as_json, human=lambda: _describe(result))
 

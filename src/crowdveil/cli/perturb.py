@@ -19,16 +19,20 @@ from crowdveil.cli._common import (
     Participation,
     ScaleFlag,
     Seed,
+    check_output,
     described_mechanism,
     domain_of,
     show,
+    something_to_hide,
     whole_file,
+    working,
 )
 from crowdveil.entropy import entropy_from
-from crowdveil.errors import InputError
+from crowdveil.errors import DomainError, InputError, UnservableError
 from crowdveil.files import read_answers, read_ids, sidecar, write_reports
 from crowdveil.files.write import is_parquet
 from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms import Mechanism
 from crowdveil.reports import Reports
 
 
@@ -52,18 +56,25 @@ def command(
 
     Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
     """
-    is_parquet(output)
+    n_files = 1 if is_parquet(output) else 2
     chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
     if (questions or workers) and not protect_participation:
         raise InputError("--questions and --workers name who reports; they need --protect-participation")
-    table = _whole_study(read_answers(answers, domain_of(options, scale)), questions, workers)
+    domain = domain_of(options, scale)
+    for path in (output, sidecar(output))[:n_files]:
+        check_output(path, answers, questions, workers, force=force)
+    with working("reading"):
+        table = _whole_study(read_answers(answers, domain), questions, workers)
+    something_to_hide(chosen, table.domain)
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
-    reports = chosen.randomize(table, entropy_from(seed))
-    _write(output, reports, force)
+    with working(f"randomising {n_reports} reports"):
+        reports = _randomized(chosen, table, seed, named_domain=domain is not None)
+    with working("writing"):
+        _write(output, reports, force)
     guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
-    warnings = _visible(guarantee, named_domain=bool(options or scale), named_all=bool(questions and workers))
+    warnings = _visible(guarantee, named_domain=domain is not None, named_all=bool(questions and workers))
     if seed is not None:
         warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")
     result: dict[str, Any] = {
@@ -79,6 +90,17 @@ def command(
     }
     lines = [f"{len(reports)} reports in {output}: {guarantee}", *warnings]
     show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
+
+
+def _randomized(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
+    try:
+        return chosen.randomize(table, entropy_from(seed))
+    except (UnservableError, DomainError) as error:
+        if named_domain:
+            raise
+        # Without a domain numbers are read as options, which may be all that is wrong.
+        problem = f"mechanism {chosen.name} cannot serve the options that were read from the answers: {error.problem}"
+        raise InputError(problem, fix="give --scale LOW:HIGH if they are levels, or use randomized-response") from None
 
 
 def _visible(guarantee: Guarantee, *, named_domain: bool, named_all: bool) -> list[str]:

@@ -17,7 +17,7 @@ def command(
     id: Annotated[str | None, typer.Argument(help="Which table or figure, or `all`; see --list.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the results.")] = Path("reproduced"),
     data: Annotated[Path | None, typer.Option(help="The folder with the datasets (or CROWDVEIL_DATA).")] = None,
-    seeds: Annotated[int | None, typer.Option(help="How many trials to average over.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many trials to average over.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer trials and smaller crowds.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     seed: Seed = None,

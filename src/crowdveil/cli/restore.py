@@ -10,6 +10,9 @@ import typer
 from crowdveil.cli._common import Json, show
 from crowdveil.errors import FileError
 
+# How a gzipped file begins; anything else is refused before a data directory is made.
+_GZIP = b"\x1f\x8b"
+
 
 def command(
     backup: Annotated[Path, typer.Argument(help="What 'crowdveil backup' wrote.")],
@@ -22,7 +25,10 @@ def command(
     Example: crowdveil restore broker.backup.gz --data-dir ./new-place
     """
     if not backup.is_file():
-        raise FileError(f"there is no file {backup}")
+        raise FileError(f"there is no file {backup}", fix="give what 'crowdveil backup' wrote")
+    with backup.open("rb") as stream:
+        if stream.read(2) != _GZIP:
+            raise FileError(f"{backup} is not a backup", fix="give what 'crowdveil backup' wrote")
     from crowdveil.broker.start import Place, migrate
 
     Place(data_dir.resolve(), database).enter()

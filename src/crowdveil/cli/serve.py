@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,11 @@ def command(
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
     from crowdveil.broker.start import Place, migrate
 
+    _check_free(host, port)
+    if data_dir.exists() and not data_dir.is_dir():
+        raise InputError(f"--data-dir must be a folder; got the file {data_dir}", fix="choose another name")
+    if log not in ("", "-") and not Path(log).parent.is_dir():
+        raise InputError(f"the folder of --log does not exist; got {log}", fix="create it first")
     log = log or (str(data_dir.resolve() / "requests.log") if demo else "-")
     os.environ["CROWDVEIL_LOG"] = log
     os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
@@ -55,6 +61,18 @@ def command(
     from crowdveil.broker.server import Server
 
     Server(address=f"{host}:{port}", processes=processes).run()
+
+
+def _check_free(host: str, port: int) -> None:
+    """Say at once, before anything is created, that the address cannot be had."""
+    try:
+        kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(kind, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(place)
+    except OSError as error:
+        fix = "stop what listens there, or choose another --host or --port"
+        raise InputError(f"cannot listen on {host}:{port}: {error.strerror}", fix=fix) from None
 
 
 def _greet(address: str) -> None:

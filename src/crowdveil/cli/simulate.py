@@ -13,10 +13,12 @@ from crowdveil.cli._common import (
     Options,
     ScaleFlag,
     Seed,
+    check_output,
     domain_of,
     parameters_of,
     show,
     whole_file,
+    working,
 )
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
@@ -49,9 +51,13 @@ def command(
     changes = {"n_workers": workers, "n_questions": questions, "share": share, "domain": domain_of(options, scale)}
     given = {key: value for key, value in changes.items() if value is not None}
     recipe = _recipe(name, given | {key: _frozen(value) for key, value in parameters_of(param).items()})
-    crowd = recipe.draw(seed)
     files = _files(output)
-    _write(crowd, files, force)
+    if output.suffix or output.exists():
+        for path in files.values():
+            check_output(path, force=force)
+    with working("making up a crowd"):
+        crowd = recipe.draw(seed)
+        _write(crowd, files, force)
     result: dict[str, Any] = {
         "preset": name,
         "n_workers": len(crowd.answers.workers),

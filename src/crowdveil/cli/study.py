@@ -178,6 +178,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Download a closed study's reports for 'crowdveil infer'. Example: crowdveil study export STUDY -o reports.csv"""
+    if output.suffix.lower() not in (".csv", ".parquet", ".json"):
+        raise FileError(f"the extension must be .csv, .parquet or .json; got {str(output)!r}", fix="rename the file")
     with whole_file(output, force=force) as temporary:
         _ask(address, token, lambda requester: requester.export(study, temporary, part=part))
         if (channels := sidecar(temporary)).exists():

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from crowdveil.errors import CrowdveilError
+from crowdveil.errors import CrowdveilError, InputError
 
 # Too many requests: nothing was done. After the others something may have been, unless doing it again is the same.
 _REFUSED = (429,)
@@ -37,6 +37,8 @@ class Broker:
     """
 
     def __init__(self, address: str, *, token: str = "", attempts: int = 5, transport: Any = None) -> None:
+        if not address.startswith(("http://", "https://")):
+            raise InputError(f"a broker's address must start with http:// or https://; got {address!r}")
         self.address = address.rstrip("/")
         self._attempts = attempts
         # Reading the certificates takes longer than a request; plain http has no use for them.
@@ -59,7 +61,11 @@ class Broker:
         response = self._send(method, path, body, headers)
         if response.is_error:
             raise ProblemError(response.status_code, _problem(response))
-        return response.json() if response.content else None
+        try:
+            return response.json() if response.content else None
+        except ValueError:
+            detail = f"what answers at {self.address} is not a broker: its reply is not JSON; check the address"
+            raise ProblemError(0, {"detail": detail}) from None
 
     def items(self, path: str) -> Iterator[dict[str, Any]]:
         """Every item of a list, page after page."""
@@ -96,7 +102,9 @@ class Broker:
                 left = left or not isinstance(error, httpx.ConnectError)
                 # What never reached the broker may be repeated in any case.
                 if last or not (repeatable or isinstance(error, httpx.ConnectError)):
-                    detail = f"the broker at {self.address} does not answer: {error}"
+                    detail = (
+                        f"the broker at {self.address} does not answer: {error}; check the address, and that it runs"
+                    )
                     raise ProblemError(0, {"detail": detail}, left=left) from None
             time.sleep(wait)
         raise AssertionError("unreachable")

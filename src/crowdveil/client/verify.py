@@ -92,6 +92,6 @@ def app_address(url: str) -> str:
 def _hash_at(http: httpx.Client, address: str) -> str | None:
     try:
         response = http.get(address)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise InputError(f"{address} cannot be reached: {error}", fix="check the address") from None
     return integrity(response.content) if response.status_code == httpx.codes.OK else None

@@ -19,7 +19,9 @@ def data_folder(folder: str | Path | None = None) -> Path:
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen or not Path(chosen).is_dir():
         raise FileError(
-            f"the folder with the datasets is not known; got {str(chosen)!r}",
+            f"there is no folder {str(chosen)!r} of datasets"
+            if chosen
+            else "the folder with the datasets is not named",
             fix=f"give --data DIR or set {VARIABLE} to a folder that holds e.g. rte/answers.csv and rte/truth.csv",
         )
     return Path(chosen)

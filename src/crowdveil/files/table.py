@@ -1,18 +1,19 @@
 """The door: CSV and Parquet files become columns of text, or are refused with the row at which they go wrong.
 
-Rows are counted as a spreadsheet or an editor shows a CSV file: the header is row 1. A Parquet file has no header
-row; its rows are counted from 1.
+Rows are counted as an editor shows the lines of a CSV file: the header is row 1. A Parquet file has no header row; its
+rows are counted from 1.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,10 @@ from crowdveil.files.problems import Problem, empty_id, no_rows
 _MANY_ROWS = 200_000
 # How gzip, zip, Zstandard and bzip2 files begin.
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")
+# Our own errors show so much of a header.
+_MOST_NAMES, _MOST_TEXT = 20, 200
+# Python's reader refuses longer cells; Arrow, which reads good files, does not.
+_LONGEST_CELL = 2**31 - 1
 _SAME = {"task": "question", "label": "answer"}
 
 
@@ -39,6 +44,8 @@ class TextTable:
     source: str
     first_row: int
     metadata: dict[bytes, bytes]
+    path: Path | None = None
+    """The CSV file, whose rows an editor counts otherwise where cells have line breaks or lines are blank."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -72,7 +79,8 @@ class TextTable:
 
     def wrong(self, problem: str, index: int, field: str, fix: str) -> FileError:
         """The error for the row at `index`."""
-        return FileError(problem, fix=fix, row=index + self.first_row, field=field, source=self.source)
+        row = index + self.first_row if self.path is None else _line(self.path, index)
+        return FileError(problem, fix=fix, row=row, field=field, source=self.source)
 
 
 def both_ids(table: TextTable) -> tuple[tuple[NDArray[np.int32], NDArray[Any]], tuple[NDArray[np.int32], NDArray[Any]]]:
@@ -87,8 +95,7 @@ def both_ids(table: TextTable) -> tuple[tuple[NDArray[np.int32], NDArray[Any]], 
 def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, optional: Sequence[str] = ()) -> TextTable:
     """Read the needed columns (a tuple names alternatives) and the optional ones, all as text."""
     path = Path(path)
-    if not path.is_file():
-        raise FileError(f"the file {path} does not exist", fix="check the name")
+    _check_readable(path)
     if path.stat().st_size == 0:
         raise FileError(f"the file {path} is empty", fix=f"it needs a header row with {_spelled(needed)}")
     reader = _read_parquet if path.suffix.lower() in (".parquet", ".pq") else _read_csv
@@ -96,6 +103,17 @@ def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, opt
     if len(table) == 0:
         raise FileError(no_rows(path).sentence, fix=no_rows(path).fix)
     return table
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise FileError(f"{path} is a folder", fix="name a file in it")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path} can be read only once, and a table is read twice", fix="save it as a file first")
+    if not path.exists():
+        raise FileError(f"the file {path} does not exist", fix="check the name")
+    if not os.access(path, os.R_OK):
+        raise FileError(f"the file {path} may not be read by you", fix="change its permissions")
 
 
 def find_columns(
@@ -113,14 +131,22 @@ def find_columns(
         if not any(name in found for name in alternatives):
             missing = " or ".join(f"'{_also(name)}'" for name in alternatives)
             raise FileError(
-                f"the column {missing} is missing; got {', '.join(names)}", fix=_column_fix(names), source=source
+                f"the column {missing} is missing; got {_shown(names)}", fix=_column_fix(names), source=source
             )
     wanted = {name for entry in needed for name in ((entry,) if isinstance(entry, str) else entry)} | set(optional)
     return {ours: name for ours, name in found.items() if ours in wanted}
 
 
+def _shown(names: Sequence[str]) -> str:
+    """The header on one line, and never a whole file of it."""
+    line = " ".join(", ".join(names[:_MOST_NAMES]).split()) or "an empty row"
+    return line if len(line) <= _MOST_TEXT and len(names) <= _MOST_NAMES else f"{line[:_MOST_TEXT]} …"
+
+
 def _column_fix(names: Sequence[str]) -> str:
-    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if any("\n" in name for name in names):
+        return "close the quote that opens in the header"
+    other = next((mark for mark in ";\t| " if len(names) == 1 and mark in names[0].strip()), None)
     return f"save the file with commas between cells instead of {other!r}" if other else "rename or add it"
 
 
@@ -147,23 +173,35 @@ def _read_csv(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Seq
             # Arrow does not take a byte order mark off a header that it is not asked to read.
             stream.seek(3 if stream.read(3) == b"\xef\xbb\xbf" else 0)
             read = pa_csv.ReadOptions(block_size=1 << 24)
-            parse = pa_csv.ParseOptions(newlines_in_values=_has_quotes(path))
+            quotes = _count_quotes(path)
+            parse = pa_csv.ParseOptions(newlines_in_values=quotes > 0)
+            if quotes % 2:
+                _refuse_open_quote(path)
             table = pa_csv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid as error:
         raise _csv_fault(path, len(names), str(error)) from None
-    return TextTable({ours: table[name] for ours, name in found.items()}, path.name, 2, {})
+    return TextTable({ours: table[name] for ours, name in found.items()}, path.name, 2, {}, path)
 
 
-def _has_quotes(path: Path) -> bool:
-    """Whether a cell may hold a line break: only then must Arrow read the file in one piece."""
+def _count_quotes(path: Path) -> int:
+    """How many there are: only with some may a cell hold a line break, and must Arrow read the file in one piece."""
     with path.open("rb") as stream:
-        return any(b'"' in chunk for chunk in iter(lambda: stream.read(1 << 24), b""))
+        return sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 24), b""))
 
 
 def _header(path: Path) -> list[str]:
+    with path.open("rb") as stream:
+        start = stream.read(512)
+    if start.startswith(_COMPRESSED):
+        fix = "unpack it first, or save it as CSV or Parquet"
+        raise FileError("the file is compressed", fix=fix, source=path.name)
+    if start.startswith(b"PAR1"):
+        raise FileError("this is a Parquet file", fix="name it .parquet", source=path.name)
+    if b"\0" in start.partition(b"\n")[0]:
+        raise FileError("the text is not UTF-8, perhaps UTF-16", fix="save the file as UTF-8", row=1, source=path.name)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            names = next(csv.reader(stream), [])
+            names: list[str] = next(_cells(stream), [])
     except UnicodeDecodeError:
         raise _csv_fault(path, 0, "") from None
     if len(set(names)) != len(names):
@@ -171,23 +209,59 @@ def _header(path: Path) -> list[str]:
     return names
 
 
+def _cells(stream: TextIO) -> Any:
+    """Python's reader, for as long cells as Arrow takes."""
+    csv.field_size_limit(_LONGEST_CELL)
+    return csv.reader(stream, strict=False)
+
+
+def _refuse_open_quote(path: Path) -> None:
+    """A quote that never closes swallows the rest of the file; one in the middle of a cell is a letter."""
+    number = 1
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        csv.field_size_limit(_LONGEST_CELL)
+        reader = csv.reader(stream, strict=True)
+        try:
+            for _ in reader:
+                number = reader.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                problem = "a quote opens in this row and never closes"
+                raise FileError(problem, fix="close it, or write it twice", row=number, source=path.name) from None
+
+
+def _line(path: Path, index: int) -> int:
+    """The line on which row `index` of the data begins, as an editor counts: some rows take several, some are blank."""
+    before, rows = 1, -1
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = _cells(stream)
+        for cells in reader:
+            rows += bool(cells)
+            if rows > index:
+                break
+            before = reader.line_num + 1
+    return before
+
+
 def _csv_fault(path: Path, n_columns: int, said: str) -> FileError:
     """Find the row that Arrow stumbled over; slow, but only bad files pay for it."""
     with path.open("rb") as stream:
-        if stream.read(4).startswith(_COMPRESSED):
-            return FileError("the file is compressed", fix="unpack it first, or save it as Parquet", source=path.name)
-        stream.seek(0)
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode()
             except UnicodeDecodeError as error:
                 problem = f"the text is not UTF-8: byte {line[error.start]:#04x} cannot be read"
                 return FileError(problem, fix="save the file as UTF-8", row=number, source=path.name)
+    if "Empty CSV" in said:
+        return FileError(no_rows(path).sentence, fix=no_rows(path).fix)
+    number = 1
     with path.open(encoding="utf-8-sig", newline="") as stream:
-        for number, cells in enumerate(csv.reader(stream), start=1):
+        reader = _cells(stream)
+        for cells in reader:
             if cells and len(cells) != n_columns:
                 problem = f"the row has {len(cells)} cells but the header has {n_columns}"
                 return FileError(problem, fix='quote cells that hold a comma: "a,b"', row=number, source=path.name)
+            number = reader.line_num + 1
     return FileError(f"not a CSV file: {said}", fix="save the file as CSV or Parquet", source=path.name)
 
 
@@ -197,7 +271,9 @@ def _read_parquet(path: Path, needed: Sequence[str | tuple[str, ...]], optional:
         found = find_columns(schema.names, needed, optional, path.name)
         table = pq.read_table(path, columns=list(found.values()))
     except (pa.ArrowInvalid, OSError) as error:
-        raise FileError(f"not a Parquet file: {error}", fix="check the file", source=path.name) from None
+        said = str(error).split(". ")[0].rstrip(".")
+        fix = "make it anew, or name it .csv if it is CSV"
+        raise FileError(f"not a Parquet file: {said}", fix=fix, source=path.name) from None
     columns = {ours: as_text(table[name]) for ours, name in found.items()}
     return TextTable(columns, path.name, 1, dict(schema.metadata or {}))
 

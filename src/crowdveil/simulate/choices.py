@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_size, participation
+from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, participation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,9 @@ class ChoiceCrowd:
             raise InputError(f"bias must be from 0 to 1; got {self.bias:g}")
         if self.class_shares and len(self.class_shares) != self.domain.size:
             raise InputError(f"class_shares must have {self.domain.size} entries; got {len(self.class_shares)}")
+        if self.class_shares and not (min(self.class_shares) >= 0 and sum(self.class_shares) > 0):
+            raise InputError(f"class_shares must be numbers from 0 up, not all 0; got {self.class_shares}")
+        check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
         rng = np.random.default_rng(seed)

@@ -67,3 +67,9 @@ def check_size(n_workers: int, n_questions: int, share: float) -> None:
         raise InputError(f"a crowd needs at least one worker and one question; got {n_workers} and {n_questions}")
     if not 0 < share <= 1:
         raise InputError(f"share must be above 0 and at most 1; got {share:g}", fix="it is the part that is answered")
+
+
+def check_answers(each: int | None) -> None:
+    """A crowd in which nobody answers anything is a slip."""
+    if each is not None and each < 1:
+        raise InputError(f"answers_per_worker must be at least 1; got {each}")

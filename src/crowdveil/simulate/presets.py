@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import InputError
-from crowdveil.registry import check_parameters
+from crowdveil.registry import check_parameters, meant
 from crowdveil.simulate.choices import ChoiceCrowd
 from crowdveil.simulate.scales import ScaleCrowd
 
@@ -50,6 +50,6 @@ def preset(name: str, **changes: Any) -> Recipe:
     """
     recipe = PRESETS.get(name)
     if recipe is None:
-        raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
+        raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}", fix=meant(name, PRESETS))
     check_parameters(f"preset {name}", type(recipe), changes)
     return replace(recipe, **changes)

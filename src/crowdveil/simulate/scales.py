@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_size, participation
+from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, participation
 
 TRUTHS: dict[str, Callable[[np.random.Generator, int, Scale], NDArray[np.float64]]] = {
     "normal": lambda rng, n, scale: rng.normal(0.0, 1.0, n),
@@ -46,6 +46,9 @@ class ScaleCrowd:
             raise InputError(f"truth must be one of {', '.join(TRUTHS)}; got {self.truth!r}")
         if not self.sigmas or min(self.sigmas) < 0:
             raise InputError(f"sigmas must be numbers from 0 up; got {self.sigmas}")
+        if self.shift < 0:
+            raise InputError(f"shift must be a standard deviation, 0 or more; got {self.shift:g}")
+        check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
         rng = np.random.default_rng(seed)

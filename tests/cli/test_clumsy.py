@@ -1,0 +1,158 @@
+"""Clumsy hands: whatever is typed or read, the reply is one sentence that says what to do, and no file is half made."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.run import crowdveil
+
+from crowdveil.cli._common import whole_file
+
+ROWS = "worker,question,answer\na,q1,yes\nb,q1,no\na,q2,no\n"
+NUMBERS = "worker,question,answer\na,q1,1\nb,q1,2\na,q2,5\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "answers.csv").write_text(ROWS)
+    (tmp_path / "numbers.csv").write_text(NUMBERS)
+    (tmp_path / "truth.csv").write_text("question,truth\nq1,maybe\n")
+    (tmp_path / "elsewhere.csv").write_text("question,truth\nzz,yes\n")
+    (tmp_path / "broken.py").write_text("def report(:\n")
+    (tmp_path / "leaving.py").write_text("raise SystemExit(5)\n")
+    (tmp_path / "folder.csv").mkdir()
+    return tmp_path
+
+
+PERTURB = "perturb answers.csv -o reports.csv --mechanism randomized-response"
+INFER = "infer answers.csv -o estimates.csv --method dawid-skene"
+SIMULATE = "simulate --options a,b --workers 5 --questions 3 -o crowd"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (PERTURB, "needs epsilon; give --epsilon"),
+        (f"{PERTURB} --epsilon 1,5", "got '1,5'; see crowdveil perturb --help"),
+        (f"{PERTURB} --epsilon 1 --param epsilon=2", "epsilon is given twice: 1 and 2; leave one of them out"),
+        (f"{PERTURB} --epsilon 1 --options=", "an option must not be blank"),
+        (f"{PERTURB} --epsilon 1 --scale=", "a scale must be LOW:HIGH"),
+        ("perturb answers.csv -o r.csv --mechanism Randomised-Response", "did you mean randomized-response?"),
+        ("perturb numbers.csv -o r.csv --mechanism optimal-scale --epsilon 1", "give --scale LOW:HIGH if they are"),
+        ("perturb answers.csv -o answers.csv --mechanism none --force", "answers.csv is read by this command"),
+        ("perturb answers.csv -o folder.csv --mechanism none --force", "folder.csv is a folder; name a file in it"),
+        ("perturb folder.csv -o r.csv --mechanism none", "folder.csv is a folder"),
+        ("mechanisms matrix-factorization --param factors=2.5", "factors of mechanism matrix-factorization must be a"),
+        ("mechanisms randomized-response --options a", "a question must have two options or more; got only 'a'"),
+        ("audit randomized-response --options a", "a question must have two options or more"),
+        ("audit laplace --samples 0", "an audit needs at least 100 samples per input; got 0"),
+        ("audit broken:report --options a,b --epsilon 1", "cannot be imported: SyntaxError"),
+        ("audit leaving:report --options a,b --epsilon 1", "cannot be imported: SystemExit: 5"),
+        ("audit os:abs --options a,b --epsilon 1 --seed 1", "--param and --seed are for mechanisms of ours"),
+        (f"{INFER} --param max_iter=1.5", "max_iter of method dawid-skene must be a whole number; got 1.5"),
+        (f"{INFER} --param class_smoothing=NaN", "class_smoothing of method dawid-skene must be a number; got nan"),
+        (f"{INFER} --param max_itr=3", "did you mean max_iter?"),
+        (f"{INFER} --gold truth.csv", "truth.csv, column 'truth': the truth of question 'q1' cannot be used"),
+        (f"{INFER} --gold elsewhere.csv", "no gold question is among the questions"),
+        (f"{INFER} --workers-out estimates.csv", "estimates.csv is read by this command"),
+        (f"{INFER} --resume", "are for Spark; add --engine spark"),
+        (f"{SIMULATE} --param class_shares=[0.5,-0.5]", "class_shares must be numbers from 0 up"),
+        ("simulate --scale 1:5 -o crowd --param shift=-1", "shift must be a standard deviation, 0 or more; got -1"),
+        ("verify-client http://[::1", "cannot be reached"),
+        ("study list --token x --address broker", "must start with http:// or https://; got 'broker'"),
+        ("backup -o b.gz --data-dir .", "is not a broker's data directory"),
+        ("restore answers.csv", "answers.csv is not a backup"),
+        ("serve --host 999.1.1.1", "cannot listen on 999.1.1.1:8000"),
+        ("infr", "No such command 'infr'; see crowdveil --help"),
+        ("perturb", "Missing argument 'answers'; see crowdveil perturb --help"),
+    ],
+)
+def test_a_slip_is_one_sentence_that_names_it(line: str, said: str, folder: Path) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    done = crowdveil(*line.split(), cwd=folder)
+    assert done.returncode == 2, done
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == before
+    assert (folder / "answers.csv").read_text() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (ROWS.encode() + b'c,"' + b"q" * 200_000 + b'",no\nd\n', "row 6: the row has 1 cells but the header has 3"),
+        (ROWS.encode() + b'c,q1,"ye', "row 5: a quote opens in this row and never closes"),
+        (b'"worker,question,answer\na,q1,yes\n', "close the quote that opens in the header"),
+        (b",".join(b"c%d" % n for n in range(10**5)) + b"\n", "c18, c19 …; rename or add it"),
+        (ROWS.encode("utf-16"), "perhaps UTF-16; save the file as UTF-8"),
+        (gzip.compress(ROWS.encode()), "the file is compressed"),
+        (b"PAR1" + bytes(range(128, 256)), "this is a Parquet file; name it .parquet"),
+        (b"worker,question,answer", "has a header but no rows"),
+        (b"\n\n", "got an empty row"),
+        (b"worker question answer\na q yes\n", "with commas between cells instead of ' '"),
+        (b'worker,question,answer\n"a\nb",q,yes\n\n\nc,,no\n', "row 6, column 'question': every row must name"),
+        (b'worker,question,answer\n"a\nb",q,yes\n\nc,no\n', "row 5: the row has 2 cells"),
+    ],
+    ids=range(12),
+)
+def test_a_bad_file_is_refused_at_the_line_that_an_editor_shows(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_bytes(content)
+    done = crowdveil("infer", "bad.csv", "-o", "estimates.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr) < 500
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_a_quote_within_a_cell_is_a_letter(tmp_path: Path) -> None:
+    (tmp_path / "pipes.csv").write_text('worker,question,answer\na,5" pipe,yes\nb,5" pipe,no\nc,5" pipe,yes\n')
+    done = crowdveil("infer", "pipes.csv", "-o", "estimates.csv", "--method", "majority", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert '5"' in (tmp_path / "estimates.csv").read_text()
+
+
+def test_a_truth_that_is_no_option_is_pointed_out(folder: Path) -> None:
+    done = crowdveil("infer", "answers.csv", "-o", "e.csv", "--truth", "truth.csv", cwd=folder)
+    assert "truth.csv names 'maybe', which is no option" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_failed_check(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "crowdveil", "methods"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.close()
+    assert running.stderr.read() == b""
+    running.stderr.close()
+    assert running.wait(timeout=60) == 141
+
+
+def test_stopping_leaves_no_file_behind(tmp_path: Path) -> None:
+    def stopped() -> None:
+        with whole_file(tmp_path / "reports.csv", force=False) as temporary:
+            temporary.write_text("half of it")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_question_that_nobody_answers_stops_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    done = crowdveil("answer", "erase", "--home", tmp_path / "home")
+    assert done.returncode == 130
+    assert done.stderr.endswith("crowdveil: stopped\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everywhere")
+def test_what_may_not_be_read_is_said_so(folder: Path) -> None:
+    (folder / "answers.csv").chmod(0)
+    done = crowdveil("infer", "answers.csv", "-o", "e.csv", cwd=folder)
+    assert "may not be read by you; change its permissions" in done.stderr
