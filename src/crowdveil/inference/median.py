@@ -127,11 +127,12 @@ def _debiased(rows: Rows, context: Context) -> Bounds:
     order = np.argsort(numbers)
     below = np.cumsum(shares[:, order], axis=1)
     # Shares that reach one half exactly leave the middle open: the average of both sides, as for plain answers.
-    lower = numbers[order][np.argmax(below >= 0.5 - 1e-9, axis=1)]
+    median = np.argmax(below >= 0.5 - 1e-9, axis=1)
+    lower = numbers[order][median]
     upper = numbers[order][np.argmax(below > 0.5 + 1e-9, axis=1)]
     answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
-    squares, freedom = _spread(rows, context, votes)
-    return Bounds((lower + upper) / 2, *_woodruff(rows, context, votes), squares, freedom, answered)
+    low, high = _woodruff(rows, context, votes)
+    return Bounds((lower + upper) / 2, low, high, *_around(votes[:, order], median), answered)
 
 
 def _woodruff(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]:
@@ -169,16 +170,16 @@ def _places(domain: Domain) -> tuple[Array, Array]:
     return places, below - 0.5
 
 
-def _spread(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]:
-    """By question: the answers' squared distances from their mean, the channels' noise taken out, and their freedom."""
-    numbers = context.domain.numbers - sum(bounds_of(context.domain)) / 2
-    noise = _variance(rows, context, votes, numbers[:, None], around=numbers[:, None])[:, 0]
-    mass = np.maximum(votes.sum(axis=1), 1.0)
-    return votes @ numbers**2 - ((votes @ numbers) ** 2 - noise) / mass, mass - 1
+def _around(votes: Array, median: Array) -> tuple[Array, Array]:
+    """Votes at each question's median level, and at the two levels beside it (the one, twice, at an end)."""
+    each, last = np.arange(len(votes)), votes.shape[1] - 1
+    left, right = np.where(median > 0, median - 1, median + 1), np.where(median < last, median + 1, median - 1)
+    beside = votes[each, np.clip(left, 0, last)] + votes[each, np.clip(right, 0, last)]
+    return votes[each, median], beside
 
 
-def _variance(rows: Rows, context: Context, votes: Array, scores: Array, around: Array | float = 0.0) -> Array:
-    """The variance of votes @ scores where the expectation of one answer's score is `around`, question × number."""
+def _variance(rows: Rows, context: Context, votes: Array, scores: Array) -> Array:
+    """The variance of votes @ scores where their expectation is 0, question × number."""
     channels = table_channels(context.channels)
     worth = np.array([channel_worth(channel) for channel in channels])
     total: Array = np.zeros((len(votes), scores.shape[1]))
@@ -187,7 +188,7 @@ def _variance(rows: Rows, context: Context, votes: Array, scores: Array, around:
         weight = worth[index] / worth.max()
         count = np.bincount(rows.question[rows.channel == index], minlength=len(votes))
         squares = channel.table @ (channel.votes[:, : len(scores)] @ scores) ** 2
-        within = shares @ (squares[: len(scores)] - around**2)
+        within = shares @ squares[: len(scores)]
         if channel.protects_participation:
             given = np.clip(votes.sum(axis=1) / np.maximum(weight * count, 1e-9), 0.0, 1.0)[:, None]
             within = given * within + (1 - given) * squares[-1]

@@ -59,20 +59,28 @@ def _over_truths(domain: Domain, squares: list[Array], nothing: Array) -> NDArra
     return sum(parts, start=nothing)
 
 
-def rounding_of_medians(domain: Domain, variance: float) -> float:
-    """The same for a median that takes answers as spread evenly around their level, when errors are normal.
+def rounding_of_medians(domain: Domain, beside: float) -> float:
+    """The same for a median that takes answers as spread evenly around their level.
+
+    They are the more so the more answers lie `beside` the median's level for each that lies at it. Unlike a variance,
+    that does not change when a few answer at random.
+    """
+    ratios, variances = _medians()
+    return float(np.interp(beside, ratios, variances)) * (2 * half_step(domain)) ** 2
+
+
+@cache
+def _medians() -> tuple[Array, Array]:
+    """Answers beside the median's level for each at it, and the error of rounding, for normal errors of many spreads.
 
     A truth t steps above a level leaves F(−½) of the answers below that level's cell and F(½) below its end; the median
     is read off between the two.
     """
-    step = 2 * half_step(domain)
-    if step == 0:
-        return 0.0
-    spread = max(np.sqrt(max(variance / step**2 - 1 / 12, 0.0)), 1e-3)
-    truth = (np.arange(32) + 0.5) / 64
-    below, upto = ndtr((-0.5 - truth) / spread), ndtr((0.5 - truth) / spread)
-    error = truth + 0.5 - (0.5 - below) / (upto - below)
-    return float(np.square(error).mean()) * step**2
+    spread, truth = np.geomspace(1e-3, 3.0, 96)[:, None], (np.arange(64) + 0.5) / 128
+    cdf = [ndtr((edge - truth) / spread) for edge in (-1.5, -0.5, 0.5, 1.5)]
+    inside = cdf[2] - cdf[1]
+    error = truth + 0.5 - (0.5 - cdf[1]) / inside
+    return (cdf[3] - cdf[0] - inside).mean(axis=1) / inside.mean(axis=1), np.square(error).mean(axis=1)
 
 
 def unrounded(domain: Domain, variance: Array, levels: Array | float) -> NDArray[np.float64]:

@@ -71,19 +71,19 @@ class Ratios:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """By question: a value, an interval that lacks the error of rounding, and the answers' own squares and freedom."""
+    """By question: a value, an interval that lacks the error of rounding, and votes at its level and `beside` it."""
 
     value: Array
     low: Array
     high: Array
-    squares: Array
-    freedom: Array
+    inside: Array
+    beside: Array
     answered: Array
 
-    def columns(self, spread: float, domain: Domain) -> Columns:
-        """Value and interval when the crowd's answers vary by `spread` around their question's centre."""
+    def columns(self, beside: float, domain: Domain) -> Columns:
+        """Value and interval when so many answers are beside the median's level for each that is at it."""
         reach = (self.high - self.low) / 2
-        further = np.maximum(reach_of(reach, rounding_of_medians(domain, spread)) - reach, 0.0)
+        further = np.maximum(reach_of(reach, rounding_of_medians(domain, beside)) - reach, 0.0)
         ends = bounds_of(domain)
         low, high = (np.clip(each, *ends) for each in (self.low - further, self.high + further))
         return {
@@ -152,11 +152,15 @@ class CentreModel(_NoPasses):
         return self.method.centres(block, self.context)
 
     def e_step(self, block: Rows, parameters: Parameters, state: Found) -> tuple[Statistics, Found]:
+        if isinstance(state, Bounds):
+            return {"inside": state.inside.sum(), "beside": state.beside.sum()}, state
         if isinstance(state, Ratios):
             return spread_of(state.sums.squares[0], state.sums.freedom) | state.sums.statistics(), state
         return spread_of(state.squares, state.freedom), state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        if "inside" in statistics:
+            return {"beside": statistics["beside"] / np.maximum(statistics["inside"], 1.0)}
         if "mass" in statistics:
             crowd = crowd_of(statistics)
             first = statistics | {"squares": statistics["squares"][0]}
@@ -166,7 +170,7 @@ class CentreModel(_NoPasses):
 
     def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
         if isinstance(state, Bounds):
-            return state.columns(float(parameters["crowd"]), self.context.domain)
+            return state.columns(float(parameters["beside"]), self.context.domain)
         prior, context = float(parameters["prior"]), self.context
         if isinstance(state, Ratios):
             return self._ratios(state, parameters, prior)
