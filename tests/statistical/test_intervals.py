@@ -12,7 +12,9 @@ from inference.crowds import agreeing_crowd, choice_crowd, number_crowd, protect
 from inference.families import calibration_error, reported
 
 from crowdveil import Answers, Choices, Reports
+from crowdveil.entropy import entropy_from
 from crowdveil.inference import method
+from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd
 
 CROWDS = 5
@@ -84,6 +86,16 @@ def test_medians_of_few_reports_do_not_hold_the_truth_more_often_than_they_say(
 ) -> None:
     held, _ = _held("median", partial(number_crowd, per_question=per_question), partial(_reported, epsilon))
     assert 0.93 <= held <= 0.985
+
+
+def test_votes_that_noise_tears_apart_do_not_make_a_median_look_sure() -> None:
+    crowd = partial(agreeing_crowd, per_question=5, n_levels=50)
+    held, _ = _held("median", crowd, partial(_moved, 0.5))
+    assert held >= 0.90
+
+
+def _moved(epsilon: float, answers: Answers, seed: int) -> Reports:
+    return mechanism("discrete-laplace", epsilon=epsilon).randomize(answers, entropy_from(seed))
 
 
 def _reported(epsilon: float | None, answers: Answers, seed: int) -> Reports:

@@ -141,13 +141,16 @@ def _woodruff(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]
     Answers spread evenly around their level, so that the share below any number is a sum of votes, unbiased as they
     are; at the median it is one half up to a noise whose variance the channels tell. The true share only rises with the
     number: where noise lets the sum fall, the middle between the highest so far and the lowest to come stands for it.
+    Where it falls by more than noise alone would be allowed for, nothing tells the numbers' order, and all from the
+    first to the last that may be the median are held.
     """
     places, scores = _places(context.domain)
     distance = votes @ scores / np.sqrt(np.maximum(_variance(rows, context, votes, scores), 1e-12))
     so_far = np.maximum.accumulate(distance, axis=1)
     to_come = np.minimum.accumulate(distance[:, ::-1], axis=1)[:, ::-1]
-    rising = (so_far + to_come) / 2
-    return _crossing(places, rising, -QUANTILE), _crossing(places, rising, QUANTILE)
+    torn = (so_far - to_come).max(axis=1, keepdims=True) > 2 * QUANTILE
+    low, high = (np.where(torn, side, (so_far + to_come) / 2) for side in (so_far, to_come))
+    return _crossing(places, low, -QUANTILE), _crossing(places, high, QUANTILE)
 
 
 def _crossing(places: Array, rising: Array, height: float) -> Array:

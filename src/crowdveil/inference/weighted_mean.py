@@ -144,23 +144,25 @@ class WeightedMeanModel:
         unsure = sums(rows.question, noise**2 / np.maximum(parameters["freedom"][rows.worker], 1.0), n)
         freedom = np.divide(whole**2, unsure, out=np.ones_like(whole), where=unsure > 0)
         raw = ratio(total, mass, domain)
-        if state.answered is not None and "given" in parameters:
-            squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
-            # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
-            equal = sums(rows.question, weight, n) / squares
-            worth, centred = equal**2 * squares, total - mass * middle_of(domain)
-            found = Sums(worth, equal * centred, equal * mass, np.zeros((3, n)))
-            return _hidden(found, whole / squares, parameters, domain).columns(raw, freedom, count > 0, domain)
-        answers = variance - self._channels(raw, state)[rows.question]
+        given = float(parameters.get("given", 1.0))
+        answers = (variance - self._channels(raw, state, given)[rows.question]) / given
         rounded = rounding_of_weighted(domain, answers, weight, rows.question, n)
-        return with_interval(raw, whole / np.maximum(mass, 1e-9) ** 2, freedom, count > 0, domain, rounded=rounded)
+        if state.answered is None or "given" not in parameters:
+            return with_interval(raw, whole / np.maximum(mass, 1e-9) ** 2, freedom, count > 0, domain, rounded=rounded)
+        squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
+        # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
+        equal = sums(rows.question, weight, n) / squares
+        worth, centred = equal**2 * squares, total - mass * middle_of(domain)
+        found = Sums(worth, equal * centred, equal * mass, np.zeros((3, n)))
+        hidden = _hidden(found, whole / squares, parameters, domain)
+        return hidden.columns(raw, freedom, count > 0, domain, rounded=rounded)
 
-    def _channels(self, raw: Array, state: Told) -> Array:
+    def _channels(self, raw: Array, state: Told, given: float) -> Array:
         """The part of a report's variance that is its channel's, by question."""
         if self.as_answers:
             return np.zeros_like(raw)
         domain = self.context.domain
-        return noise_at(np.clip(raw, *bounds_of(domain)), state.reports, self.context.channels, domain)
+        return noise_at(np.clip(raw, *bounds_of(domain)), state.reports, self.context.channels, domain, given=given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
