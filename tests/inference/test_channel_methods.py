@@ -130,7 +130,7 @@ def test_classes_can_be_held_equally_likely() -> None:
     )
     assert learned[0] > 0.7
     np.testing.assert_allclose(even, 0.5)
-    with pytest.raises(InputError, match="classes must be learned or even; got 'odd'"):
+    with pytest.raises(InputError, match="classes must be weighed, learned or even; got 'odd'"):
         ChannelBP(classes="odd")  # type: ignore[arg-type]
 
 

@@ -22,11 +22,12 @@ from crowdveil.inference.channel_layout import MessageState, message_kernels, st
 from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
+from crowdveil.inference.leaning import VoteTable, part_of_classes, vote_table
 from crowdveil.inference.message_model import MessageModel, normalised, reading
 from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
-from crowdveil.inference.worker_types import WorkerTypes, worker_types
+from crowdveil.inference.worker_types import MANY_OPTIONS, WorkerTypes, worker_types
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -37,6 +38,9 @@ _NO_GOLD = np.empty(0, dtype=np.int32)
 class ChannelBPModel(MessageModel):
     """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`.
 
+    Where leanings and classes are weighed, also the answers `named`, the `part` of the classes and `log_learned`, their
+    shares if all were due to them.
+
     Messages to the workers live in the blocks' state; messages to the questions are made anew in every sweep.
     """
 
@@ -45,8 +49,10 @@ class ChannelBPModel(MessageModel):
     class_prior: float | None
     """Pseudo-questions per class, or None where all classes are held equally likely."""
     damping: float
+    votes: VoteTable | None
+    """For telling leanings of the crowd from the classes' shares; None where it was said which of the two it is."""
     lean: float
-    """How much of a leaning of the whole crowd is believed."""
+    """How much of a leaning of the whole crowd is believed where that is not told from the reports."""
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
 
@@ -57,10 +63,16 @@ class ChannelBPModel(MessageModel):
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
         if "share" not in parameters:
-            return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
+            answered = count_answered(state.symbol, state.worker, self.emission, self.context.n_workers)
+            return answered | ({} if self.votes is None else self.votes.count(state)), state
         total = np.zeros((self.context.n_workers, len(self.types)))
         moved = self._sweep(block, parameters, state, total)
-        return self.swept(total, moved, state, "classes"), state
+        statistics = self.swept(total, moved, state, "classes")
+        if self.votes is not None:
+            statistics["classes"] = _counted_as(parameters, state)
+            if "part" not in parameters:
+                statistics |= self.votes.moments(state, parameters["share"], parameters["named"])
+        return statistics, state
 
     def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
         ability = self.types.ability
@@ -86,21 +98,33 @@ class ChannelBPModel(MessageModel):
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
-            return {**self.first(shares(statistics)), **parameters}
+            named = {} if self.votes is None else {"named": statistics["named"]}
+            return {**self.first(shares(statistics)), **named, **parameters}
+        part = self._part(statistics, parameters)
+        lean = self.lean if part is None else 1 - part
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
-        types = self.type_weight * self.types.share + self.types.held(belief.sum(axis=0), self.lean)
+        types = self.type_weight * self.types.share + self.types.held(belief.sum(axis=0), lean)
         classes = np.ones(self.emission.n_options)
         if self.class_prior is not None:
             classes = self.class_prior + statistics["classes"]
-        log_types = np.log(types / types.sum())
-        return {
-            "belief": statistics["messages"] + log_types,
-            "share": parameters["share"],
-            "log_types": log_types,
-            "log_classes": np.log(classes / classes.sum()),
-        }
+        log_types, log_classes = np.log(types / types.sum()), np.log(classes / classes.sum())
+        found = {"share": parameters["share"], "log_types": log_types, "log_classes": log_classes}
+        if part is not None:
+            # That part of the classes' log-odds counts; the crowd's leaning stands for the rest.
+            weighed = normalised(part * log_classes[None])[0]
+            told = {"named": parameters["named"], "part": np.array([part])}
+            found |= {"log_classes": np.log(weighed), "log_learned": log_classes} | told
+        return {"belief": statistics["messages"] + log_types, **found}
+
+    def _part(self, statistics: Statistics, parameters: Parameters) -> float | None:
+        """The part of an uneven count of answers that is due to the classes: found once, in the first sweep."""
+        if self.votes is None:
+            return None
+        if "part" in parameters:
+            return float(parameters["part"][0])
+        return part_of_classes(parameters["named"], statistics["moments"])
 
     def first(self, share: Array) -> Parameters:
         """Before anything is known."""
@@ -159,6 +183,17 @@ class ChannelBPModel(MessageModel):
         return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
 
 
+def _counted_as(parameters: Parameters, state: MessageState) -> Array:
+    """The classes as counted if their learned shares were believed wholly.
+
+    Counted under shares that are believed in part, they would be taken for smaller again in every sweep.
+    """
+    more = np.exp(parameters.get("log_learned", parameters["log_classes"]) - parameters["log_classes"])
+    weights = state.posterior[state.answered] * more
+    counted: Array = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0)
+    return counted
+
+
 def ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
     """Mean and variance of each worker's ability."""
     belief = normalised(log_belief)
@@ -184,7 +219,7 @@ class ChannelBP(IterativeMethod):
     max_iter: int = 200
     tol: float = 1e-4
     type_weight: float = 10.0
-    classes: Literal["learned", "even"] = "learned"
+    classes: Literal["weighed", "learned", "even"] = "learned"
     class_smoothing: float = CLASS_SMOOTHING
     damping: float = 0.3
     precision: Precision = "float32"
@@ -192,8 +227,8 @@ class ChannelBP(IterativeMethod):
 
     def __post_init__(self) -> None:
         IterativeMethod.__post_init__(self)
-        if self.classes not in ("learned", "even"):
-            raise InputError(f"classes must be learned or even; got {self.classes!r}")
+        if self.classes not in ("weighed", "learned", "even"):
+            raise InputError(f"classes must be weighed, learned or even; got {self.classes!r}")
         for name in ("type_weight", "class_smoothing"):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be positive; got {getattr(self, name):g}")
@@ -210,11 +245,16 @@ class ChannelBP(IterativeMethod):
             precision=working_precision(self.precision, context.n_reports),
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
-            class_prior=pull if self.classes == "learned" else None,
+            class_prior=None if self.classes == "even" else pull,
             damping=self.damping,
+            votes=vote_table(channels, emission.n_options) if self._unsure(emission.n_options) else None,
             # As much as one report is worth of an unprotected answer: noise hides what tells leanings from classes.
             lean=1 / noise_of(channels),
         )
+
+    def _unsure(self, n_options: int) -> bool:
+        """Whether answers that are uneven may mean a leaning crowd as well as uneven classes."""
+        return self.classes == "weighed" and 1 < n_options <= MANY_OPTIONS
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, _start(reports, start)))
