@@ -13,6 +13,7 @@ import pytest
 from cli.run import crowdveil
 
 from crowdveil.cli._common import whole_file
+from crowdveil.errors import FileError
 
 ROWS = "worker,question,answer\na,q1,yes\nb,q1,no\na,q2,no\n"
 NUMBERS = "worker,question,answer\na,q1,1\nb,q1,2\na,q2,5\n"
@@ -142,6 +143,27 @@ def test_stopping_leaves_no_file_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         stopped()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_commands_with_one_output_the_first_wins_whole(tmp_path: Path) -> None:
+    def second() -> None:
+        with whole_file(tmp_path / "reports.csv", force=False) as temporary:
+            temporary.write_text("mine")
+            (tmp_path / "reports.csv").write_text("the other's")
+
+    with pytest.raises(FileError, match="made by somebody else meanwhile"):
+        second()
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["the other's"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_is_said_so(tmp_path: Path) -> None:
+    def fill() -> None:
+        with whole_file(tmp_path / "reports.csv", force=False), Path("/dev/full").open("w") as disk:
+            disk.write("too much")
+
+    with pytest.raises(FileError, match=r"nothing was written to .*: No space left on device; make room"):
+        fill()
 
 
 def test_a_question_that_nobody_answers_stops_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

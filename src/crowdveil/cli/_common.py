@@ -158,13 +158,31 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         yield temporary
-        temporary.replace(path)
+        _place(temporary, path, force)
+    except FileExistsError:
+        raise FileError(f"{path} was made by somebody else meanwhile", fix="choose another name") from None
     except OSError as error:
+        # Of several files that are made together the other may be the one that failed.
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise FileError(f"{path} cannot be written: {reason}", fix="make room, or choose another place") from error
+        problem = f"nothing was written to {path.parent}: {reason}"
+        raise FileError(problem, fix="make room, or choose another place") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _place(temporary: Path, path: Path, force: bool) -> None:
+    """Of two commands with the same output, one wins whole: reports never stand beside another's channels."""
+    if not force:
+        try:
+            path.hardlink_to(temporary)
+            return
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file system without links; there the check at the start must do.
+            pass
+    temporary.replace(path)
 
 
 def check_output(path: Path, *sources: Path | None, force: bool) -> None:
