@@ -99,4 +99,20 @@ MUTANTS = (
         "return line;",
         DEVICE_LEDGER,
     ),
+    Mutant(
+        "JavaScript: a second draw elsewhere is forgotten",
+        "device/ledger.js",
+        "if (own && theirs && own !== theirs)",
+        "if (false)",
+        DEVICE_LEDGER,
+        "two_devices",
+    ),
+    Mutant(
+        "JavaScript: a study named like a line of the ledger",
+        "device/study.js",
+        " && /^\\S+$/.test(id)",
+        "",
+        DEVICE_LEDGER,
+        "never_replaced",
+    ),
 )
