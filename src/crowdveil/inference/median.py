@@ -131,21 +131,30 @@ def _debiased(rows: Rows, context: Context) -> Bounds:
     lower = numbers[order][median]
     upper = numbers[order][np.argmax(below > 0.5 + 1e-9, axis=1)]
     answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
-    low, high = _woodruff(rows, context, votes)
-    return Bounds((lower + upper) / 2, low, high, *_around(votes[:, order], median), answered)
+    places, scores = _places(context.domain)
+    distance = votes @ scores / np.sqrt(np.maximum(_variance(rows, context, votes, scores), 1e-12))
+    value = _possible(places, distance, (lower + upper) / 2)
+    return Bounds(value, *_woodruff(places, distance), *_around(votes[:, order], median), answered)
 
 
-def _woodruff(rows: Rows, context: Context, votes: Array) -> tuple[Array, Array]:
+def _possible(places: Array, distance: Array, value: Array) -> Array:
+    """The number next to each value between the first and the last that may be the median."""
+    away = np.abs(distance)
+    held = away <= np.maximum(QUANTILE, away.min(axis=1, keepdims=True))
+    first, last = held.argmax(axis=1), len(places) - 1 - held[:, ::-1].argmax(axis=1)
+    possible: Array = np.clip(value, places[first], places[last])
+    return possible
+
+
+def _woodruff(places: Array, distance: Array) -> tuple[Array, Array]:
     """The numbers below which half of the answers may lie, by what the channels' noise allows (Woodruff 1952).
 
     Answers spread evenly around their level, so that the share below any number is a sum of votes, unbiased as they
-    are; at the median it is one half up to a noise whose variance the channels tell. The true share only rises with the
-    number: where noise lets the sum fall, the middle between the highest so far and the lowest to come stands for it.
-    Where it falls by more than noise alone would be allowed for, nothing tells the numbers' order, and all from the
-    first to the last that may be the median are held.
+    are; at the median it is one half up to a noise whose variance the channels tell. `distance` is how many standard
+    deviations it lies from one half at each place. The true share only rises with the number: where noise lets the sum
+    fall, the middle between the highest so far and the lowest to come stands for it. Where it falls by more than noise
+    would be allowed for, nothing tells the numbers' order, and all from the first to the last possible one are held.
     """
-    places, scores = _places(context.domain)
-    distance = votes @ scores / np.sqrt(np.maximum(_variance(rows, context, votes, scores), 1e-12))
     so_far = np.maximum.accumulate(distance, axis=1)
     to_come = np.minimum.accumulate(distance[:, ::-1], axis=1)[:, ::-1]
     torn = (so_far - to_come).max(axis=1, keepdims=True) > 2 * QUANTILE
