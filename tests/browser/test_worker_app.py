@@ -237,6 +237,18 @@ def test_a_receipt_that_the_broker_did_not_sign_is_pointed_out(page: Page, broke
     expect(page.get_by_role("alert")).to_contain_text("The signature of this receipt is not the broker's")
 
 
+def test_a_draw_stays_here_once_another_device_has_answered(page: Page, broker: FixtureBroker) -> None:
+    """The broker would keep one of the two, but it would have seen both, and each device charged for one."""
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    broker.answered_elsewhere = True
+    page.get_by_role("button", name="Send exactly this").click()
+    expect(page.get_by_text("You have answered this study; the first submission stands")).to_be_visible()
+    assert submissions(broker) == []
+
+
 def test_a_study_changed_after_consent_and_a_rewritten_log_are_noticed(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
     journey.accept(page)

@@ -31,6 +31,7 @@ class FixtureBroker:
         self.public_key = studies.PUBLIC_KEY
         self.forge_receipts = False
         self.closed = False
+        self.answered_elsewhere = False
         self.manifest = json.loads((DEVICE / "manifest.json").read_text(encoding="utf-8"))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -70,7 +71,8 @@ class FixtureBroker:
             case ["GET", "studies"]:
                 return 200, {"items": [studies.card(study) for study in self.studies.values()], "next": None}
             case ["GET", "workers", "me", "studies"]:
-                return 200, {"items": [studies.card(study) for study in self.studies.values()], "next": None}
+                status = {"status": "submitted" if self.answered_elsewhere else "available"}
+                return 200, {"items": [studies.card(study) | status for study in self.studies.values()], "next": None}
             case ["GET", "studies", name] if name in self.served:
                 return 200, self.served[name]
             case ["POST", "workers"]:

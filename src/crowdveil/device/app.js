@@ -67,7 +67,7 @@ async function act(work) {
   document.body.classList.remove("busy");
 }
 
-/** Act, then show what has become of the page. @param {() => Promise<unknown>} work @param {(result: any) => string} [said] */
+/** Act, then show what has become of the page. @type {Context["go"]} */
 const go = (work, said) => act(async () => {
   const result = await work();
   await show();

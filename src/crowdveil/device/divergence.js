@@ -3,6 +3,7 @@
  * The twin of `crowdveil.divergence`.
  */
 import { logUp } from "./exact.js";
+/** @import { ChordBound, Renyi } from "./types.js" */
 
 // Powers and sums near 1 err by far less than this; it is added on top.
 const FLOAT_SLACK = 1e-5;
@@ -57,7 +58,7 @@ export function rhoOf(weights) {
 /**
  * An upper bound of G(α)/α on [low, high]: with t = α − 1, t·G(1 + t) is convex and lies below its chord A + B·t,
  * A ≤ 0. Hence G/α ≤ A/t + (B − A)/(1 + t), which rises up to t = 1 / (√((B − A) / −A) − 1) and then falls.
- * @param {(alpha: number) => number} worst @param {number} low @param {number} high
+ * @type {ChordBound}
  */
 function chordBound(worst, low, high) {
   const start = low - 1, end = high - 1;
@@ -107,7 +108,7 @@ function kullbackLeibler(rows) {
   });
 }
 
-/** @param {Float64Array[]} above @param {Float64Array} floor @param {number} alpha */
+/** @type {Renyi} */
 function renyi(above, floor, alpha) {
   const raised = above.map((row) => row.map((log) => Math.exp(alpha * log)));
   const lowered = above.map((row) => row.map((log, y) => Math.exp(at(floor, y) - (alpha - 1) * log)));

@@ -2,7 +2,7 @@
  * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
  */
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { Clamp, Combinations, Shape, Subset } from "./types.js" */
+/** @import { Clamp, Combinations, MeanRow, Shape, Subset } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
@@ -49,7 +49,7 @@ function clamp(noise, offset, nullInput, { inputs, outputs, bits }) {
   return nullInput ? [...rows, meanRow(rows, 1n << BigInt(bits))] : rows;
 }
 
-/** Rounded down, the remainder on the first largest weight. @param {bigint[][]} rows @param {bigint} total */
+/** Rounded down, the remainder on the first largest weight. @type {MeanRow} */
 function meanRow(rows, total) {
   const sum = (/** @type {bigint[]} */ weights) => weights.reduce((a, b) => a + b);
   const mean = (rows[0] ?? []).map((_, y) => sum(rows.map((row) => row[y] ?? 0n)) / BigInt(rows.length));

@@ -9,7 +9,7 @@ import { sha256Of } from "./canonical.js";
 import { add, nanoDown, rhoMax } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 import { hexadecimal, systemBytes } from "./sampler.js";
-/** @import { AskToCharge, CarryOver, Charge, Line, Merge, Surplus } from "./types.js" */
+/** @import { AskToCharge, CarryOver, Charge, Line, Merge, NotBefore, OfTwo, Surplus } from "./types.js" */
 
 const FORMAT = "crowdveil-ledger/1";
 
@@ -26,17 +26,17 @@ export function spent(lines, since = "") {
   return [...lines].filter((line) => line.day >= since).reduce(sum, { epsilon: 0, rho: 0 });
 }
 
-/** The either-or rule: one of the two sums suffices. @param {Charge} sum @param {Charge} cap */
+/** The either-or rule: one of the two sums suffices. @type {OfTwo<boolean>} */
 export function within(sum, cap) {
   return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;
 }
 
-/** By how much one exceeds the other, in each currency. @param {Charge} one @param {Charge} other */
+/** By how much one exceeds the other, in each currency. @type {OfTwo<Charge>} */
 export function beyond(one, other) {
   return { epsilon: Math.max(0, one.epsilon - other.epsilon), rho: Math.max(0, one.rho - other.rho) };
 }
 
-/** @param {Charge} a @param {Charge} b */
+/** @type {OfTwo<Charge>} */
 export function sum(a, b) {
   return { epsilon: add(a.epsilon, b.epsilon), rho: add(a.rho, b.rho) };
 }
@@ -54,7 +54,7 @@ export function charge(lines, line, cap, since = "") {
   throw refusal(line, beyond(cap, already));
 }
 
-/** A clock that was set back must not put a spend into a year that is over. @param {Map<string, Line>} lines @param {string} day */
+/** A clock that was set back must not put a spend into a year that is over. @type {NotBefore} */
 function notBefore(lines, day) {
   return [...lines.values()].reduce((latest, line) => (line.day > latest ? line.day : latest), day);
 }

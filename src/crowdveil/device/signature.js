@@ -2,11 +2,9 @@
  * Whether the broker signed something: Ed25519 over canonical JSON, by the browser's own cryptography.
  */
 import { canonical } from "./canonical.js";
+/** @import { Signed } from "./types.js" */
 
-/**
- * True or false; null where this browser cannot tell, because it is too old or the page is not served securely.
- * @param {unknown} value @param {unknown} signature @param {unknown} publicKey @returns {Promise<boolean | null>}
- */
+/** Null where this browser cannot tell, because it is too old or the page is not served securely. @type {Signed} */
 export async function signed(value, signature, publicKey) {
   try {
     const key = await crypto.subtle.importKey("raw", bytes(publicKey), "Ed25519", false, ["verify"]);

@@ -6,7 +6,7 @@ import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { CellsOf, Channel, Charge, ChargeOf, CheckCharge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study } from "./types.js" */
+/** @import { CellsOf, Channel, Charge, ChargeOf, CheckCharge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study, Visible } from "./types.js" */
 
 const LEVELS = ["none", "low", "medium", "high"];
 // ρ is searched; both sides may stop a little apart.
@@ -156,7 +156,7 @@ function subsets(boxes) {
   return Array.from({ length: 2 ** boxes.length }, (_, mask) => boxes.filter((_, bit) => (mask >> bit) & 1));
 }
 
-/** The questions to show, given the symbols answered: skip logic stays here. @param {Study} study @param {Map<string, string>} answers */
+/** The questions to show, given the symbols answered: skip logic stays here. @type {Visible} */
 export function visible(study, answers) {
   const shown = new Set();
   return study.questions.filter(({ id, show_if: condition }) => {

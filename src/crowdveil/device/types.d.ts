@@ -33,11 +33,18 @@ export type Shape = { inputs: number; outputs: number; bits: number };
 export type Subset = (size: number, inside: bigint, outside: bigint, shape: Shape) => bigint[][];
 /** Noise is added to the level and clamped to the outputs. */
 export type Clamp = (noise: bigint[], offset: number, nullInput: boolean, shape: Shape) => bigint[][];
+export type MeanRow = (rows: bigint[][], total: bigint) => bigint[];
 export type ByteSource = { take: (nBytes: number) => Uint8Array };
 
 // the ledger
 /** In nano-units. */
 export type Charge = { epsilon: number; rho: number };
+export type OfTwo<T> = (one: Charge, other: Charge) => T;
+export type NotBefore = (lines: Map<string, Line>, day: string) => string;
+
+// divergence
+export type ChordBound = (worst: (alpha: number) => number, low: number, high: number) => number;
+export type Renyi = (above: Float64Array[], floor: Float64Array, alpha: number) => number;
 
 export type Line = {
   /** The study, or what else was charged; the same key is charged once. */
@@ -102,7 +109,10 @@ export type ChargeOf = (channels: Channel[], study: Pick<Study, "protectsPartici
 export type CheckCharge = (level: any, computed: Charge, isProtected: boolean) => void;
 export type CheckFits = (channel: Channel, question: Question, protects: boolean) => void;
 /** Answers are symbols by question. */
+export type Visible = (study: Study, answers: Map<string, string>) => Question[];
 export type CellsOf = (study: Study, level: Level, answers: Map<string, string>) => Cell[];
+
+export type Signed = (value: unknown, signature: unknown, publicKey: unknown) => Promise<boolean | null>;
 
 // the outbox
 export type Entry = {
@@ -119,6 +129,8 @@ export type Entry = {
   /** What was answered; never sent, and can be forgotten. */
   answers: Record<string, string>;
   receipt: any;
+  /** It may have left this device. */
+  tried?: boolean;
   /** Whether the receipt is signed by this broker; null where this browser cannot tell. */
   genuine?: boolean | null;
   day: string;

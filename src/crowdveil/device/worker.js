@@ -183,6 +183,7 @@ export class Device {
   sendWaiting() {
     return flush(this.store, async (entry) => {
       try {
+        await this.firstToSend(entry);
         const receipt = await this.withToken((token) => api.submit(token, entry)), { signature, ...content } = receipt;
         return { state: "sent", receipt, genuine: await signed(content, signature, await this.brokerKey()) };
       } catch (error) {
@@ -190,6 +191,14 @@ export class Device {
         return { state: "refused", receipt: { refused: error.message, code: error.code } };
       }
     });
+  }
+
+  /** Where another device has answered, a second draw stays here. @param {Entry} entry */
+  async firstToSend({ study, tried }) {
+    const { items } = tried ? {} : await this.withToken(api.myStudies);
+    const there = items?.some((/** @type {any} */ card) => card.id === study && card.status === "submitted");
+    if (there) throw new Problem(409, { type: "already-submitted" });
+    await setEntry(this.store, study, { tried: true });
   }
 
   /** @param {Entry} entry */
