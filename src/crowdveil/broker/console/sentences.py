@@ -107,6 +107,10 @@ TEMPLATES = (
     _("mechanism %(name)s is for research only"),
     _("use randomized-response"),
     _("use randomized-response for options"),
+    _("%(parameter)s is said elsewhere in a study and is no parameter"),
+    _("leave it out"),
+    _("level %(higher)s must cost no more ε than level %(lower)s (%(least)s)"),
+    _("give it a smaller epsilon"),
     _("a report has at most %(n)s values"),
     _("use fewer levels"),
     _(

@@ -15,7 +15,7 @@ from crowdveil.broker.console.words import localized, word
 _HOLE = re.compile(r"%\((\w+)\)s")
 # Holes that hold sentences or names of ours; all others hold what somebody typed, or a number.
 _SENTENCES = {"why", "floor", "measure", "weighting", "objective", "kind"}
-_NAMES = {"state", "states", "roles"}
+_NAMES = {"state", "states", "roles", "higher", "lower"}
 
 
 def spoken(sentence: str) -> str | SafeString:
