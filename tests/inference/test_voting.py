@@ -107,7 +107,7 @@ def test_what_a_method_is_not_for_is_refused_with_an_alternative() -> None:
         PrivateDawidSkene().fit(hidden)
     with pytest.raises(InputError, match="weighing must be one of"):
         WeightedVote(weighing="guess")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="precision must be auto, float32 or float64"):
+    with pytest.raises(InputError, match="precision of method one-coin must be auto or float32 or float64"):
         method("one-coin", precision="half").fit(three)
     with pytest.raises(InputError, match="method must be one of"):
         method("oracle")

@@ -185,12 +185,17 @@ def _place(temporary: Path, path: Path, force: bool) -> None:
     temporary.replace(path)
 
 
+def refuse_source(path: Path, *sources: Path | None) -> None:
+    """An output must not be what the command reads, nor its other output."""
+    if any(source is not None and source.resolve() == path.resolve() for source in sources):
+        raise FileError(f"{path} is read by this command and would be replaced", fix="choose another name")
+
+
 def check_output(path: Path, *sources: Path | None, force: bool) -> None:
     """Refuse, before any work, an output that could not be written or that would replace what is being read."""
     if path.is_dir():
         raise FileError(f"{path} is a folder", fix="name a file in it")
-    if any(source is not None and source.resolve() == path.resolve() for source in sources):
-        raise FileError(f"{path} is read by this command and would be replaced", fix="choose another name")
+    refuse_source(path, *sources)
     refuse_existing(path, force=force)
     if not path.parent.is_dir():
         what = "is not a folder" if path.parent.exists() else "does not exist"

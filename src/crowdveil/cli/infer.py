@@ -19,6 +19,7 @@ from crowdveil.cli._common import (
     domain_of,
     estimate_json,
     parameters_of,
+    refuse_source,
     show,
     whole_file,
     working,
@@ -63,7 +64,10 @@ def command(
     for path, other in ((output, workers_out), (workers_out, output)):
         if path is not None:
             is_parquet(path)
-            check_output(path, reports, truth, gold, other, force=force)
+            refuse_source(path, reports, truth, gold, other)
+            # Spark writes folders, also in stores that no path here leads to; it looks at them itself.
+            if engine != "spark":
+                check_output(path, force=force)
     known_gold = read_truth(gold) if gold is not None else None
     chosen = _method(method_name, engine, param, known_gold)
     if engine == "spark":
