@@ -7,15 +7,20 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from cli.run import crowdveil
 
 from crowdveil.cli._common import whole_file
 from crowdveil.errors import FileError
+from crowdveil.files import read_answers
 
 ROWS = "worker,question,answer\na,q1,yes\nb,q1,no\na,q2,no\n"
+NOBODY = 65534
 NUMBERS = "worker,question,answer\na,q1,1\nb,q1,2\na,q2,5\n"
 
 
@@ -173,8 +178,26 @@ def test_a_question_that_nobody_answers_stops_the_command(tmp_path: Path, monkey
     assert done.stderr.endswith("crowdveil: stopped\n")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everywhere")
-def test_what_may_not_be_read_is_said_so(folder: Path) -> None:
-    (folder / "answers.csv").chmod(0)
-    done = crowdveil("infer", "answers.csv", "-o", "e.csv", cwd=folder)
-    assert "may not be read by you; change its permissions" in done.stderr
+def test_what_may_not_be_read_is_said_so() -> None:
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        path = Path(place, "answers.csv")
+        path.write_text(ROWS)
+        assert len(read_answers(path)) == 3
+        for closed in (path, Path(place)):
+            closed.chmod(0)
+            with without_rights(), pytest.raises(FileError, match="may not be read by you; change its permissions"):
+                read_answers(path)
+            closed.chmod(0o755)
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Root may read everything, and so becomes nobody for a moment."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)

@@ -7,7 +7,6 @@ rows are counted from 1.
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -106,14 +105,21 @@ def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, opt
 
 
 def _check_readable(path: Path) -> None:
+    try:
+        _check_kind(path)
+        path.open("rb").close()
+    except PermissionError:
+        # Of the file, or of a folder on the way to it.
+        raise FileError(f"the file {path} may not be read by you", fix="change its permissions") from None
+
+
+def _check_kind(path: Path) -> None:
     if path.is_dir():
         raise FileError(f"{path} is a folder", fix="name a file in it")
     if path.exists() and not path.is_file():
         raise FileError(f"{path} can be read only once, and a table is read twice", fix="save it as a file first")
     if not path.exists():
         raise FileError(f"the file {path} does not exist", fix="check the name")
-    if not os.access(path, os.R_OK):
-        raise FileError(f"the file {path} may not be read by you", fix="change its permissions")
 
 
 def find_columns(
