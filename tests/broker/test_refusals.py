@@ -66,6 +66,17 @@ def test_a_spoilt_submission_is_refused_whole(ready: Ready, name: str) -> None:
     ready.nothing_stored()
 
 
+@pytest.mark.parametrize("sent", ["1", True, 1.0, None])
+def test_a_number_must_be_sent_as_a_number(ready: Ready, sent: object) -> None:
+    for place, change in {
+        "reports.1.report": lambda b: b["reports"][1].update(report=sent),
+        "consent_version": lambda b: b.update(consent_version=sent),
+    }.items():
+        reply = spoiled(ready, change)
+        assert (reply.status_code, reply.json()["detail"]) == (422, f"{place}: Input should be a valid integer")
+    ready.nothing_stored()
+
+
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
@@ -142,6 +153,10 @@ DRAFTS = {
     "mechanism none called low": {"levels": [{"name": "low", "mechanism": "none", "pay_cents": 1}]},
     "epsilon zero": {"levels": [{"name": "low", "mechanism": "randomized-response", "epsilon": "0", "pay_cents": 1}]},
     "negative pay": {"levels": [{"name": "low", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": -1}]},
+    "pay as text": {"levels": [{"name": "low", "mechanism": "randomized-response", "epsilon": "1", "pay_cents": "1"}]},
+    "quota as text": {"quota": "500"},
+    "minimum true": {"minimum_n": True},
+    "flag as number": {"linkable": 1},
     "free text": {"questions": [{"id": "q", "text": "Say", "domain": {"type": "text"}}]},
     "one option": {"questions": [{"id": "q", "text": "Say", "domain": {"type": "choices", "options": ["a"]}}]},
     "options twice": {"questions": [{"id": "q", "text": "Say", "domain": {"type": "choices", "options": ["a", "a"]}}]},

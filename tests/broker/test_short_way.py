@@ -126,6 +126,7 @@ def test_both_ways_are_logged_and_counted_alike(doors: Doors, monkeypatch: pytes
         ({"PATH_INFO": f"/api/v1/studies/{'0' * 32}/submissions"}, {}),
         ({}, {"study_sha256": "0" * 64}),
         ({}, {"consent_version": 2}),
+        ({}, {"consent_version": "1"}),
         ({}, {"level": "none"}),
         ({}, {"reports": []}),
         ({}, {"answer": "yes"}),

@@ -18,9 +18,9 @@ State = Literal["draft", "pilot", "open", "closed", "published"]
 
 
 class Taken(BaseModel):
-    """A request body: unknown fields are refused."""
+    """A request body: unknown fields are refused, and a number must be a number, not a text or true."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Given(BaseModel):

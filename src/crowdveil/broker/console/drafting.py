@@ -61,7 +61,8 @@ def to_draft(form: dict[str, Any]) -> Draft:
         "levels": [_level(each) for each in form["levels"] if each["offered"]],
     }
     try:
-        return Draft.model_validate(spelled)
+        # What a form posts is all text, numbers included.
+        return Draft.model_validate(spelled, strict=False)
     except ValidationError as error:
         raise Refusal("invalid", "; ".join(complaint(each) for each in error.errors()[:5])) from None
 

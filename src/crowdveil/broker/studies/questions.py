@@ -26,9 +26,9 @@ Number: TypeAlias = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,9}(\.[
 
 
 class Part(BaseModel):
-    """Part of a request: unknown fields are refused, so that nothing slips in unread."""
+    """Part of a request: unknown fields are refused, so that nothing slips in unread, and kinds are not changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ChoicesDomain(Part):
