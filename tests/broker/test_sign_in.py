@@ -69,3 +69,20 @@ def test_guessing_many_codes_at_once_is_not_guessing_more_often(
     later = signing.clock.now() + timedelta(minutes=16)
     monkeypatch.setattr(signing.clock, "now", lambda: later)
     assert signing.authenticate(str(account.name), password, None, network="192.0.2.0/24").id == account.id
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_cookies_set_over_tls_are_not_sent_without_it(django_here: Path, scheme: str) -> None:
+    from django.test import Client, override_settings
+
+    from crowdveil.broker.identity.links import issue_link
+    from crowdveil.broker.identity.models import Account
+
+    link = issue_link(Account.objects.create(role="requester", name=f"lab {secrets.token_hex(6)}"))
+    browser = Client(SERVER_NAME="localhost", HTTP_X_FORWARDED_PROTO=scheme)
+    with override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https")):
+        browser.get("/console/sign-in")
+        browser.get(f"/console/enter/{link}")
+        browser.post("/console/language", {"language": "de"})
+    assert browser.cookies.keys() == {"csrftoken", "crowdveil_session", "django_language"}
+    assert {bool(cookie["secure"]) for cookie in browser.cookies.values()} == {scheme == "https"}

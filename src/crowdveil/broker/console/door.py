@@ -39,6 +39,7 @@ def page(*roles: str) -> Callable[[View], View]:
     """A page of the console; with roles, only for those who are signed in as one of them."""
 
     def decorate(view: View) -> View:
+        @_keeping_to_tls
         @csrf_protect
         @wraps(view)
         def guarded(request: HttpRequest, **arguments: Any) -> HttpResponse:
@@ -48,6 +49,19 @@ def page(*roles: str) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+def _keeping_to_tls(view: View) -> View:
+    """Cookies set over TLS, the one against forgery included, are never sent without it; elsewhere there is no TLS."""
+
+    @wraps(view)
+    def careful(request: HttpRequest, **arguments: Any) -> HttpResponse:
+        response: HttpResponse = view(request, **arguments)
+        for cookie in response.cookies.values():
+            cookie["secure"] = request.is_secure()
+        return response
+
+    return careful
 
 
 def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments: dict[str, Any]) -> HttpResponse:
@@ -100,10 +114,10 @@ def account_of(request: HttpRequest) -> tuple[Account | None, str]:
     return Account.objects.filter(id=bearer.account).first(), bearer.scope
 
 
-def let_in(request: HttpRequest, token: str, to: str) -> HttpResponse:
+def let_in(token: str, to: str) -> HttpResponse:
     """Keep the session in a cookie that scripts cannot read and other sites cannot send."""
     response = HttpResponseRedirect(to)
-    response.set_cookie(COOKIE, token, httponly=True, samesite="Strict", secure=request.is_secure(), path="/console/")
+    response.set_cookie(COOKIE, token, httponly=True, samesite="Strict", path="/console/")
     return response
 
 

@@ -34,7 +34,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
         )
     except Refusal as refusal:
         return render(request, "console/sign_in.html", {"problem": refusal.detail}, status=refusal.status)
-    return let_in(request, session.token, "/console/enrol" if session.enrol else "/console/")
+    return let_in(session.token, "/console/enrol" if session.enrol else "/console/")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,7 +65,7 @@ def enter(request: HttpRequest, link: str) -> HttpResponse:
         raise Refusal("not-found", "this link was used already or has expired; ask for a new one")
     with write():
         text, _token = issue(account, scope=account.role, expires=clock.after(hours=12), label="console")
-    return let_in(request, text, "/console/")
+    return let_in(text, "/console/")
 
 
 @page()
@@ -89,7 +89,6 @@ def choose_language(request: HttpRequest) -> HttpResponse:
         max_age=settings.LANGUAGE_COOKIE_DAYS * 86400,
         httponly=True,
         samesite="Strict",
-        secure=request.is_secure(),
         path="/console/",
     )
     return response
