@@ -12,6 +12,7 @@ from cli.run import crowdveil, crowdveil_json
 from crowdveil import Answers, Scale, entropy_from
 from crowdveil.files import write_reports
 from crowdveil.mechanisms import mechanism
+from crowdveil.selection import POLICIES
 
 
 @pytest.fixture
@@ -72,3 +73,12 @@ def test_an_unknown_policy_is_refused(past: Path, workers: Path) -> None:
     done = crowdveil("select", past, "--workers", workers, "--budget", 2, "--policy", "oracle")
     assert done.returncode == 2
     assert "policy must be one of" in done.stderr
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "greedy"])
+def test_the_papers_way_is_refused_where_there_is_none(past: Path, workers: Path, policy: str) -> None:
+    asked = ["select", past, "--workers", workers, "--budget", 2, "--paper-mode"]
+    done = crowdveil(*asked, "--policy", policy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--paper-mode is a way of the policy greedy; got --policy {policy}" in done.stderr
+    assert crowdveil(*asked).returncode == 0

@@ -10,9 +10,10 @@ import typer
 from numpy.typing import NDArray
 
 from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show, working
+from crowdveil.errors import InputError
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table
-from crowdveil.selection import Candidates, History, Selection, selector
+from crowdveil.selection import Candidates, Greedy, History, Selection, selector
 from crowdveil.selection.candidates import UNPROTECTED
 
 
@@ -20,10 +21,12 @@ def command(
     history: Annotated[Path, typer.Argument(help="Reports of past questions: worker, question, report, channel.")],
     workers: Annotated[Path, typer.Option("--workers", help="worker, level, pay, epsilon, remaining.")],
     budget: Annotated[float, typer.Option("--budget", help="What may be spent on pay.")],
-    fairness: Annotated[float, typer.Option(help="0: money is the cost; 1: the share of privacy used up is.")] = 0.0,
+    fairness: Annotated[
+        float, typer.Option(help="Of greedy: 0: money is the cost; 1: the share of privacy used up is.")
+    ] = 0.0,
     policy: Annotated[str, typer.Option(help="greedy, random, best-predictors or cheapest.")] = "greedy",
     paper_mode: Annotated[
-        bool, typer.Option("--paper-mode", help="As printed: spend on, even where it harms.")
+        bool, typer.Option("--paper-mode", help="Greedy as printed: spend on, even where it harms.")
     ] = False,
     options: Options = None,
     scale: ScaleFlag = None,
@@ -35,6 +38,9 @@ def command(
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
     chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
+    if paper_mode and not isinstance(chooser, Greedy):
+        fix = "leave it out or choose --policy greedy"
+        raise InputError(f"--paper-mode is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers"):
         past = History.from_reports(read_reports(history, domain_of(options, scale)))
         found = chooser.select(past, read_candidates(workers), budget)
