@@ -7,10 +7,13 @@ import io
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 import pytest
 from cli.run import crowdveil
@@ -147,6 +150,50 @@ def test_stopping_leaves_no_file_behind(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         stopped()
+    assert list(tmp_path.iterdir()) == []
+
+
+class _Stalling(BaseHTTPRequestHandler):
+    """A broker that begins to send a file and then hangs until its event."""
+
+    protocol_version = "HTTP/1.1"
+    released = Event()
+
+    def do_GET(self) -> None:
+        whole = self.path.endswith("/channels")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json" if whole else "text/csv")
+        self.send_header("Content-Length", "2" if whole else "1000")
+        self.end_headers()
+        self.wfile.write(b"{}")
+        if not whole:
+            self.released.wait(60)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def stalling() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Stalling) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        _Stalling.released.set()
+        server.shutdown()
+
+
+def test_being_terminated_leaves_no_file_behind(tmp_path: Path, stalling: str) -> None:
+    command = [sys.executable, "-m", "crowdveil", "study", "export", "0" * 32, "-o", "reports.csv"]
+    running = subprocess.Popen(
+        [*command, "--address", stalling, "--token", "t"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    end = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2:
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    running.terminate()
+    assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", 143)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +25,7 @@ EXTRAS = {
 
 # The root of what the command line itself refuses; its module has moved between versions of typer.
 _UsageError: Any = typer.BadParameter.__mro__[1]
-_STOPPED, _CLOSED_PIPE = 130, 141
+_STOPPED, _CLOSED_PIPE, _TERMINATED = 130, 141, 143
 
 
 class _Commands(TyperGroup):
@@ -68,11 +71,32 @@ def _root(
     """Ask a crowd. Learn the truth. Never see anybody's answer."""
 
 
+class _Termination(BaseException):
+    """SIGTERM came."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Termination
+
+
+@contextmanager
+def _tidying_when_terminated() -> Iterator[None]:
+    """Let SIGTERM pass through all that tidies up, as Ctrl-C does, instead of ending the process where it stands."""
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except _Termination:
+        _complain("stopped", _TERMINATED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_tidying_when_terminated()
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2, a failed check exit code 1.
 
     Being stopped is neither: Ctrl-C, or a question that was not answered with yes, is 130, a reader of our output that
-    went away 141, as shells count them.
+    went away 141, SIGTERM 143, as shells count them.
     """
     try:
         sys.exit(app(standalone_mode=False, prog_name="crowdveil"))

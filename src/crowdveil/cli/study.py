@@ -181,9 +181,13 @@ def export(
     if output.suffix.lower() not in (".csv", ".parquet", ".json"):
         raise FileError(f"the extension must be .csv, .parquet or .json; got {str(output)!r}", fix="rename the file")
     with whole_file(output, force=force) as temporary:
-        _ask(address, token, lambda requester: requester.export(study, temporary, part=part))
-        if (channels := sidecar(temporary)).exists():
-            channels.replace(sidecar(output))
+        channels = sidecar(temporary)
+        try:
+            _ask(address, token, lambda requester: requester.export(study, temporary, part=part))
+            if channels.exists():
+                channels.replace(sidecar(output))
+        finally:
+            channels.unlink(missing_ok=True)
     show({"file": str(output), "part": part}, as_json=as_json, human=lambda: typer.echo(f"reports in {output}"))
 
 
