@@ -145,3 +145,8 @@ def test_the_manual_lists_exactly_the_flags_there_are(name: str) -> None:
         assert {part for part in parts if not re.search(rf"\b{part}\b", synopsis)} == set()
     else:
         assert set(re.findall(r"--[a-z-]+", synopsis)) == {flag for flag in flags_of(name) if flag != "--output"}
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_the_manual_shows_every_command_at_work(name: str) -> None:
+    assert any(shown.words[0] == name for shown in commands_of(MANUAL / f"{name}.md"))
