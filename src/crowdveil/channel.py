@@ -242,7 +242,11 @@ def _check_sums(channel: Channel) -> None:
         if total != 2**channel.bits or form.keep < form.lie or form.lie < 0 or form.keep >= 2**64:
             raise ChannelError(f"each row of a channel must sum to 2^{channel.bits}; got {total}")
         return
-    if channel.weights.shape != (len(channel.inputs), len(channel.outputs)):
+    try:
+        shape = channel.weights.shape
+    except OverflowError:
+        raise ChannelError("every weight of a channel must be below 2^64", fix="ask for it again") from None
+    if shape != (len(channel.inputs), len(channel.outputs)):
         raise ChannelError(f"the weights must be {len(channel.inputs)} × {len(channel.outputs)}")
     for number, row in enumerate(channel.weights.tolist(), start=1):
         if sum(row) != 2**channel.bits:

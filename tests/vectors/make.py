@@ -214,6 +214,25 @@ def refused() -> list[dict[str, Any]]:
         ("no noise", _with(clamp, kind=clamp["kind"] | {"noise": []})),
         ("an offset that is text", _with(clamp, kind=clamp["kind"] | {"offset": "0"})),
         ("null_input as a number", _with(clamp, kind=clamp["kind"] | {"null_input": 1})),
+        # Weights are numbers of 64 bits; only a report that is certain would weigh 2^64.
+        ("a weight of 2^64", _with(table, bits=64, weights=[[str(2**64), "0"], ["0", str(2**64)]])),
+        ("a weight of 2^64 on the only output", _with(table, bits=64, outputs=["x"], weights=[[str(2**64)]] * 2)),
+        (
+            "a subset that weighs 2^64",
+            _with(
+                subset,
+                outputs=subset["inputs"],
+                kind={"name": "subset", "size": 1, "inside": str(2**64), "outside": "0"},
+            ),
+        ),
+        ("noise of 2^64", _with(clamp, kind=clamp["kind"] | {"noise": ["0", str(2**64), "0"]})),
+        *(
+            (
+                f"noise onto one output{', and its mean' if null_input else ''}",
+                _with(wires[f"compact clamp {null_input}"], outputs=["0"]),
+            )
+            for null_input in (False, True)
+        ),
     ]
     return [{"why": why, "channel": channel} for why, channel in cases]
 

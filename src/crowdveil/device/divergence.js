@@ -3,7 +3,7 @@
  * The twin of `crowdveil.divergence`.
  */
 import { logUp } from "./exact.js";
-/** @import { ChordBound, Renyi } from "./types.js" */
+/** @import { ChordBound, Largest, Renyi } from "./types.js" */
 
 // Powers and sums near 1 err by far less than this; it is added on top.
 const FLOAT_SLACK = 1e-5;
@@ -115,7 +115,7 @@ function renyi(above, floor, alpha) {
   return Math.log(largest(raised, (p) => largest(lowered, (q) => dot(p, q)))) / (alpha - 1);
 }
 
-/** @template T @param {T[]} items @param {(item: T) => number} measure */
+/** @type {Largest} */
 function largest(items, measure) {
   return items.reduce((most, item) => Math.max(most, measure(item)), -Infinity);
 }

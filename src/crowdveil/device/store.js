@@ -4,7 +4,7 @@
  * Every change is one transaction: rows are read, a decision is made without waiting, and its writes are made, all
  * or none, also against another tab.
  */
-/** @import { Decide, Rows, Store, Table } from "./types.js" */
+/** @import { Change, Finished, Rows, Store, Table } from "./types.js" */
 
 /** @type {Table[]} */
 const TABLES = ["ledger", "outbox", "settings", "drafts"];
@@ -23,7 +23,7 @@ export async function openStore(name = "crowdveil") {
   };
 }
 
-/** @template T @param {IDBDatabase} database @param {Decide<T>} decide @returns {Promise<T>} */
+/** @type {Change} */
 async function change(database, decide) {
   // Strict: the draw is on the disk before it is shown, so a crash cannot lead to a second draw.
   const transaction = database.transaction(TABLES, "readwrite", { durability: "strict" });
@@ -58,7 +58,7 @@ async function rowsOf(transaction) {
   return Object.fromEntries(tables);
 }
 
-/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+/** @type {Finished} */
 function finished(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);

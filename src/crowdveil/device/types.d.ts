@@ -43,6 +43,7 @@ export type OfTwo<T> = (one: Charge, other: Charge) => T;
 export type NotBefore = (lines: Map<string, Line>, day: string) => string;
 
 // divergence
+export type Largest = <T>(items: T[], measure: (item: T) => number) => number;
 export type ChordBound = (worst: (alpha: number) => number, low: number, high: number) => number;
 export type Renyi = (above: Float64Array[], floor: Float64Array, alpha: number) => number;
 
@@ -156,10 +157,13 @@ export type Rows = Record<Table, Map<string, any>>;
 /** Without a value the row is removed. */
 export type Write = { table: Table; key: string; value?: any };
 export type Decide<T> = (rows: Rows, transaction: IDBTransaction) => { result?: T; writes?: Write[] };
+export type Change = <T>(database: IDBDatabase, decide: Decide<T>) => Promise<T>;
+export type Finished = <T>(request: IDBRequest<T>) => Promise<T>;
 export type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
 
 // the worker and the pages
 export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string; brokerKey?: string };
+export type WithToken = <T>(call: (token: string) => Promise<T>) => Promise<T>;
 export type Draft = { level: string; expires: string; answers: Record<string, string> };
 export type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
 export type Budget = { cap: Charge; used: Charge; left: Charge; share: number };

@@ -7,7 +7,7 @@ import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 import { signed } from "./signature.js";
 import { checkEntry, readStudy } from "./study.js";
-/** @import { DrawsOf, Entry, LogEntry, Me, State, Store, Study, Table, Write } from "./types.js" */
+/** @import { DrawsOf, Entry, LogEntry, Me, State, Store, Study, Table, WithToken, Write } from "./types.js" */
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
@@ -61,7 +61,7 @@ export class Device {
     }
   }
 
-  /** Joins first where there is no token or the broker does not know it. @template T @param {(token: string) => Promise<T>} call @returns {Promise<T>} */
+  /** Joins first where there is no token or the broker does not know it. @type {WithToken} */
   async withToken(call) {
     const { me } = await this.load();
     if (!me) throw new Error("start first");
