@@ -43,9 +43,25 @@ NO_ED25519 = """if (crypto.subtle) {
   crypto.subtle.importKey = () => Promise.reject(new DOMException("Ed25519", "NotSupportedError"));
 }"""
 
+NOTHING_KEPT = """IDBFactory.prototype.open = () => {
+  throw new DOMException("access to the Indexed Database API is denied in this context.", "SecurityError");
+};"""
+
 
 def submissions(broker: FixtureBroker) -> list[dict[str, Any]]:
     return [request for request in broker.requests if request["path"].endswith("/submissions")]
+
+
+def test_a_browser_that_keeps_nothing_is_told_what_to_do(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    for locale, sentence in {"en-US": "in a window that is not private", "de-DE": "das nicht privat ist"}.items():
+        context = device(may_fail=True, locale=locale)
+        context.add_init_script(NOTHING_KEPT)
+        page = context.new_page()
+        page.goto(f"{broker.address}/app/")
+        expect(page.get_by_role("alert")).to_contain_text(sentence)
+        expect(page.get_by_role("alert")).to_contain_text("SecurityError")
 
 
 def test_what_is_drawn_once_is_shown_sent_and_kept(page: Page, broker: FixtureBroker) -> None:

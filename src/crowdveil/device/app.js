@@ -13,7 +13,12 @@ import { Device } from "./worker.js";
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = byId("main"), status = byId("status");
-const device = new Device(await openStore().catch((error) => { main.textContent = String(error); throw error; }));
+const device = new Device(await openStore().catch(async (error) => {
+  main.textContent = error;
+  await setLanguage();
+  main.replaceChildren(notice("bad", t("error.store", { detail: error })));
+  throw error;
+}));
 const mark = document.querySelector("meta[name=release]")?.getAttribute("content") ?? "";
 const release = { name: mark.slice(0, 12), signed: mark.endsWith(" signed") };
 

@@ -16,7 +16,7 @@ const catalogues = () => /** @type {HTMLLinkElement[]} */ ([...document.querySel
 export const languages = () => catalogues().map((link) => link.hreflang);
 export const language = () => document.documentElement.lang;
 
-/** @param {string | undefined} wanted  what the worker chose, else the browser's own */
+/** @param {string} [wanted]  what the worker chose, else the browser's own */
 export async function setLanguage(wanted) {
   const asked = [wanted, ...navigator.languages, "en"].map((name) => (name ?? "").slice(0, 2));
   const found = asked.flatMap((name) => catalogues().filter((link) => link.hreflang === name))[0];
