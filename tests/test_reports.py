@@ -27,7 +27,7 @@ def record() -> NoiseRecord:
 
 def mixed() -> Reports:
     """One table in which three workers chose three kinds of privacy."""
-    weak, strong = (mechanism("randomized-response", epsilon=e).channel(STARS) for e in (2.0, 0.5))  # type: ignore[attr-defined]
+    weak, strong = (mechanism("randomized-response", epsilon=e).channel(STARS) for e in (2.0, 0.5))
     rows = [("ada", "q1", 0, 0), ("bob", "q1", 4, 1), ("cy", "q1", 2, 2), ("ada", "q2", 3, 0)]
     return Reports.from_rows(rows, (weak, strong, identity(STARS)), STARS)
 
@@ -36,7 +36,7 @@ def test_workers_with_different_privacy_mix_in_one_table() -> None:
     reports = mixed()
     value, variance = reports.numbers()
     for row, index in enumerate(reports.channel):
-        scores, spread = reports.channels[index].scores(STARS.numbers)  # type: ignore[union-attr]
+        scores, spread = reports.channels[index].scores(STARS.numbers)
         assert value[row] == scores[reports.report[row]]
         assert variance[row] == spread.max()
     assert variance[2] == 0
@@ -70,7 +70,7 @@ def test_columns_that_fit_are_not_copied_and_none_can_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
         reports.report[0] = 1
     with pytest.raises(FrozenInstanceError):
-        reports.domain = STARS  # type: ignore[misc]
+        reports.domain = STARS
 
 
 @pytest.mark.parametrize(

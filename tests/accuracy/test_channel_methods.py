@@ -30,7 +30,7 @@ def accuracies(dataset: str, epsilon: float) -> np.ndarray:
         reports = mechanism("randomized-response", epsilon=epsilon).randomize(answers, entropy_from(seed))
         fits = [method(name).fit(reports) for name in ("majority", "channel-bp")]
         assert len(np.unique(fits[1].value)) > 1, f"seed {seed}: all questions have the same estimate"
-        rows.append([score(fit, truth)["accuracy"] for fit in fits])  # type: ignore[arg-type]
+        rows.append([score(fit, truth)["accuracy"] for fit in fits])
     found = np.array(rows)
     print(f"\n{dataset} at ε = {epsilon}, seeds {first}..{first + SEEDS - 1}: majority, channel-bp", found.mean(axis=0))
     return found
@@ -59,7 +59,7 @@ def test_channel_bp_reaches(dataset: str, epsilon: float, least: float) -> None:
 def test_channel_bp_is_close_to_dawid_skene_without_privacy(dataset: str) -> None:
     answers, truth = load_dataset(dataset)
     found = {
-        name: score(method(name).fit(Reports.unprotected(answers)), truth)["accuracy"]  # type: ignore[arg-type]
+        name: score(method(name).fit(Reports.unprotected(answers)), truth)["accuracy"]
         for name in ("majority", "dawid-skene", "channel-bp")
     }
     print(f"\n{dataset} without privacy: {found}")
@@ -84,11 +84,11 @@ def test_channel_em_on_word_senses_loses_almost_nothing_at_three() -> None:
     answers = replace(answers, domain=Scale(0, 2))
     numbers = {question: float(text) - 1 for question, text in truth.items()}
     hidden = mechanism("randomized-response", epsilon=3, protect_participation=True)
-    before = score(method("channel-em").fit(Reports.unprotected(answers)), numbers)["mae"]  # type: ignore[arg-type]
+    before = score(method("channel-em").fit(Reports.unprotected(answers)), numbers)["mae"]
     first, errors = secrets.randbelow(2**32), []
     for seed in range(first, first + SEEDS):
         estimate = method("channel-em").fit(hidden.randomize(answers, entropy_from(seed)))
-        errors.append(score(estimate, numbers)["mae"])  # type: ignore[arg-type]
+        errors.append(score(estimate, numbers)["mae"])
     change = np.mean(errors) - before
     print(f"\nwsd at ε = 3, seeds {first}..: MAE {before:.3f} without privacy, change {change:+.3f} (at most .04)")
     assert change <= 0.04

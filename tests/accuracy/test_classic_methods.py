@@ -23,7 +23,7 @@ def fitted(name: str, dataset: str, **parameters: object) -> tuple[Estimate, dic
 @pytest.mark.parametrize(("dataset", "least"), [("rte", 0.925), ("dog", 0.84), ("web", 0.825), ("bluebird", 0.895)])
 def test_dawid_skene_reaches_the_published_accuracy(dataset: str, least: float) -> None:
     estimate, truth = fitted("dawid-skene", dataset)
-    found = score(estimate, truth)["accuracy"]  # type: ignore[arg-type]
+    found = score(estimate, truth)["accuracy"]
     print(f"dawid-skene on {dataset}: {found:.4f} (at least {least})")
     assert found >= least
     assert estimate.converged
@@ -33,7 +33,7 @@ def test_numbers_on_the_emotion_data() -> None:
     found = {}
     for name in ("mean", "median", "weighted-mean"):
         estimate, truth = fitted(name, "emotion")
-        found[name] = score(estimate, truth)["mae"]  # type: ignore[arg-type]
+        found[name] = score(estimate, truth)["mae"]
     print(f"emotion: {found}")
     assert found["mean"] == pytest.approx(12.02, abs=0.005)
     assert found["median"] == pytest.approx(13.53, abs=0.005)

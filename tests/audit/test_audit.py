@@ -56,7 +56,7 @@ def test_every_shipped_mechanism_passes_exactly(domain: Choices | Scale, partici
 
 
 def test_exact_audit_refutes_a_claim_that_is_a_hair_too_small() -> None:
-    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)
     assert exact_audit(channel, 1.0).verdict == "holds"
     assert exact_audit(channel, channel.epsilon - 1e-12).verdict == "exceeds"
 
@@ -98,7 +98,7 @@ def test_half_of_alpha_is_spent_on_each_side() -> None:
 
 
 def test_two_million_samples_per_input_are_audited_in_under_two_seconds() -> None:
-    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)
     entropy = Keystream(5)
 
     def source(index: int, n: int) -> NDArray[np.int32]:
@@ -308,7 +308,7 @@ def test_our_research_laplace_leaks_in_floating_point_and_our_tables_do_not() ->
     row = audit_mechanism(subject, FIVE, claimed=1, participation=False, entropy=Keystream(17), samples=1000)
     assert row.checks == {"floating-point": "exceeds"}
     for name in ("discrete-laplace", "piecewise", "optimal-scale"):
-        assert named_share_of_table(mechanism(name, epsilon=1).channel(FIVE).weights) == 0  # type: ignore[attr-defined]
+        assert named_share_of_table(mechanism(name, epsilon=1).channel(FIVE).weights) == 0
 
 
 @pytest.mark.parametrize("level", range(5))
@@ -322,25 +322,25 @@ def test_the_research_laplace_can_reach_its_own_reports(level: int) -> None:
 
 @pytest.mark.parametrize("name", ["randomized-response", "subset-selection", "discrete-laplace", "optimal-scale"])
 def test_conformance_holds_and_its_edges_touch_every_output(name: str) -> None:
-    channel = mechanism(name, epsilon=1, protect_participation=True).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism(name, epsilon=1, protect_participation=True).channel(FIVE)
     vector = vector_of(channel, Keystream(31))
     assert python_conforms(vector) == "holds"
     assert set(vector.reports) == set(range(len(channel.outputs)))
 
 
 def test_conformance_catches_an_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)
     vector = vector_of(channel, Keystream(32))
 
     def shifted(channel: Channel, answers: NDArray[np.int32], entropy: object) -> NDArray[np.int32]:
-        return (draw(channel, answers, entropy) + 1) % 5  # type: ignore[arg-type, return-value]
+        return (draw(channel, answers, entropy) + 1) % 5
 
     monkeypatch.setattr(conformance_module, "draw", shifted)
     assert python_conforms(vector) == "exceeds"
 
 
 def test_without_node_javascript_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)
     vector = vector_of(channel, Keystream(33))
     monkeypatch.setenv("PATH", "")
     assert javascript_conforms([vector]) == ["unknown"]
@@ -348,7 +348,7 @@ def test_without_node_javascript_is_unknown(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_javascript_that_differs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A runner that answers, but with other reports."""
-    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(FIVE)
     vector = vector_of(channel, Keystream(34))
     wrong = json.dumps([{"reports": [0] * len(vector.reports)}])
     told = subprocess.CompletedProcess([], 0, stdout=wrong)
@@ -359,6 +359,6 @@ def test_javascript_that_differs_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("codes", [[2**32], [0, 2**40 + 1], [-(2**33)], [2]])
 def test_no_code_is_cut_to_one_that_fits(codes: list[int]) -> None:
-    channel = mechanism("randomized-response", epsilon=1).channel(Choices(("no", "yes")))  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=1).channel(Choices(("no", "yes")))
     with pytest.raises(DomainError, match="answer codes must be from -1 to 1"):
         draw(channel, np.array(codes), Keystream(1))

@@ -76,7 +76,7 @@ REFUTED = [
 
 def audited(called: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, samples: int = SAMPLES) -> Row:
     module = ModuleType("of_somebody")
-    module.report = called  # type: ignore[attr-defined]
+    module.report = called
     monkeypatch.setitem(sys.modules, "of_somebody", module)
     return audit_callable("of_somebody:report", NO_YES, claimed=1, participation=False, samples=samples)
 

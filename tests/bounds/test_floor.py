@@ -57,7 +57,7 @@ def test_no_mechanism_passes_the_floor(name: str, epsilon: float) -> None:
     scale = Scale(0, 5)
     chosen = mechanism(name, epsilon=epsilon, protect_participation=True)
     law = with_empty(answer_law(2.4, 1.0, scale), 0.2)
-    found = channel_information(chosen.channel(scale), *law)  # type: ignore[attr-defined]
+    found = channel_information(chosen.channel(scale), *law)
     assert 0 < found <= staircase_information(*law, epsilon) * (1 + 1e-9)
 
 
@@ -75,7 +75,7 @@ def test_fano_is_exact_at_both_ends() -> None:
 
 def test_one_private_report_cannot_beat_the_best_guess_by_more_than_fano_allows() -> None:
     domain, epsilon = Choices(("no", "yes")), 1.0
-    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)  # type: ignore[attr-defined]
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
     floor = choice_floor((channel,), np.zeros(10, dtype=np.int16), 10, np.array([0.5, 0.5]))
     # The best guess from one report is that report, wrong with probability 1 / (1 + e^ε).
     assert floor.smallest_error <= 1 / (1 + math.exp(epsilon)) + 1e-9

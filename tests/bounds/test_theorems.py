@@ -172,4 +172,4 @@ def test_a_bound_prints_and_serialises_what_fails() -> None:
 )
 def test_impossible_numbers_are_refused(wrong: object) -> None:
     with pytest.raises(InputError):
-        wrong()  # type: ignore[operator]
+        wrong()

@@ -27,7 +27,7 @@ def listening(address: str, port: int = 0, *, reply: int = 204, tls: ssl.SSLCont
             self.rfile.read(int(self.headers["Content-Length"]))
             heard.append(self.headers["Host"])
             self.send_response(reply)
-            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")  # type: ignore[attr-defined]
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
             self.end_headers()
 
         do_GET = do_POST
@@ -38,7 +38,7 @@ def listening(address: str, port: int = 0, *, reply: int = 204, tls: ssl.SSLCont
     server = HTTPServer((address, port), Handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    server.heard = heard  # type: ignore[attr-defined]
+    server.heard = heard
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server
@@ -152,7 +152,7 @@ def _tls(place: Path) -> tuple[ssl.SSLContext, ssl.SSLContext, list[str]]:
     (place / "both.pem").write_bytes(private + certificate.public_bytes(pem))
     served, names = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), []
     served.load_cert_chain(place / "both.pem")
-    served.sni_callback = lambda _socket, asked, _context: names.append(asked)  # type: ignore[assignment]
+    served.sni_callback = lambda _socket, asked, _context: names.append(asked)
     return served, ssl.create_default_context(cadata=certificate.public_bytes(pem).decode()), names
 
 

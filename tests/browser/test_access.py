@@ -92,7 +92,7 @@ def violations(page: Page) -> list[Any]:
 def in_light_and_dark(page: Page, name: str) -> None:
     """Every rule of axe holds in both; everything that can be touched is large enough."""
     for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         assert violations(page) == [], f"{name}, {scheme}"
     assert page.evaluate(TARGETS) == [], name
 
@@ -102,7 +102,7 @@ def on_the_smallest_phone(page: Page, name: str) -> None:
     usual = page.viewport_size
     page.set_viewport_size({"width": 320, "height": 640})
     assert page.evaluate(TOO_WIDE) == [0, 0], name
-    page.set_viewport_size(usual)  # type: ignore[arg-type]
+    page.set_viewport_size(usual)
 
 
 def whole_page(page: Page, path: Path) -> None:

@@ -239,7 +239,7 @@ def in_print(page: Page) -> None:
     assert page.locator("header, footer, button, .button").locator("visible=true").count() == 0
     charts = page.get_by_role("img").all()
     assert charts
-    assert all(chart.bounding_box() and chart.bounding_box()["height"] > 40 for chart in charts)  # type: ignore[index]
+    assert all(chart.bounding_box() and chart.bounding_box()["height"] > 40 for chart in charts)
     page.emulate_media(media="screen")
 
 

@@ -34,4 +34,4 @@ def test_its_answers_fit_the_demo_study() -> None:
     for _ in range(200):
         given = answers_of_somebody()
         assert given == {} or given["worked_ill"] in ("no", "yes")
-        assert set(given.get("reasons", [])) <= {"money", "deadline"}  # type: ignore[call-overload]
+        assert set(given.get("reasons", [])) <= {"money", "deadline"}

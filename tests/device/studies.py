@@ -57,7 +57,7 @@ def channel_of(level: str, domain: Domain, protects: bool) -> Channel:
     if level == "none":
         return identity(domain)
     built = mechanism("randomized-response", epsilon=EPSILON[level], protect_participation=protects)
-    return built.channel(domain)  # type: ignore[attr-defined,no-any-return]
+    return built.channel(domain)
 
 
 def definition(

@@ -86,7 +86,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 def configured(name: str, **settings: object) -> Method:
     """Double precision and a fixed number of iterations."""
-    known = {field.name for field in fields(METHODS[name])}  # type: ignore[arg-type]
+    known = {field.name for field in fields(METHODS[name])}
     wanted: dict[str, object] = {"precision": "float64", "max_iter": 3, "tol": 0.0}
     return method(name, **{key: value for key, value in wanted.items() if key in known} | settings)
 
@@ -120,7 +120,7 @@ def test_known_truths_and_earlier_work_count_the_same(table: Callable[[str], Tab
     chosen = configured("dawid-skene", gold={f"q{number}": "b" for number in range(0, 300, 7)}, history=history)
     here, _ = table("options").fitted(chosen, tmp_path)
     plain = configured("dawid-skene").fit(table("options").here)
-    assert np.abs(here.posterior - plain.posterior).max() > 0.1  # type: ignore[operator]
+    assert np.abs(here.posterior - plain.posterior).max() > 0.1
 
 
 def test_auto_chooses_the_same_and_says_why(
@@ -138,7 +138,7 @@ def test_auto_chooses_the_same_and_says_why(
 def test_reports_that_are_numbers_with_noise_keep_their_digits(table: Callable[[str], Table], tmp_path: Path) -> None:
     here, there = table("numbers").fitted(configured("weighted-mean"), tmp_path)
     assert there.floor is not None
-    assert there.floor.sentence == here.floor.sentence  # type: ignore[union-attr]
+    assert there.floor.sentence == here.floor.sentence
 
 
 def test_the_prior_stands_where_reports_cannot_tell_more(table: Callable[[str], Table], tmp_path: Path) -> None:

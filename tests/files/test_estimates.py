@@ -184,7 +184,7 @@ def test_frames_of_every_library_are_read_and_ids_keep_their_type(make: Any) -> 
 
 def test_frames_of_reports_need_their_channels() -> None:
     reports = protected(choice_crowd(5, n_questions=10)[0], 1.0, 1)
-    texts = [reports.domain.options[code] for code in reports.report]  # type: ignore[union-attr]
+    texts = [reports.domain.options[code] for code in reports.report]
     frame = pd.DataFrame({"worker": reports.worker, "question": reports.question, "report": texts})
     with pytest.raises(FileError, match="needs its channels"):
         reports_from(frame)

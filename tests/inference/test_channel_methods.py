@@ -30,12 +30,12 @@ from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
 def choices(seed: int = 1, n_options: int = 3, **changes: object) -> Crowd:
     domain = Choices(tuple("abcdefgh"[:n_options]))
     recipe = ChoiceCrowd(n_workers=40, n_questions=60, domain=domain, ability=(0.4, 0.95), share=0.5)
-    return replace(recipe, **changes).draw(seed)  # type: ignore[arg-type]
+    return replace(recipe, **changes).draw(seed)
 
 
 def ratings(seed: int = 1, **changes: object) -> Crowd:
     recipe = ScaleCrowd(n_workers=60, n_questions=40, domain=Scale(0, 6), sigmas=(0.7, 2.0), share=0.4, truth="uniform")
-    return replace(recipe, **changes).draw(seed)  # type: ignore[arg-type]
+    return replace(recipe, **changes).draw(seed)
 
 
 def randomised(crowd: Crowd, epsilon: float, *, hidden: bool = False, name: str = "randomized-response") -> Reports:
@@ -70,7 +70,7 @@ def test_compiled_and_plain_sweeps_agree(method: Method, hidden: bool, monkeypat
         found.append(method.fit(reports))
     np.testing.assert_allclose(found[0].trace, found[1].trace, rtol=1e-2, atol=1e-5)
     np.testing.assert_allclose(found[0].value, found[1].value, atol=1e-3)
-    np.testing.assert_allclose(found[0].skills.skill, found[1].skills.skill, atol=1e-3)  # type: ignore[union-attr]
+    np.testing.assert_allclose(found[0].skills.skill, found[1].skills.skill, atol=1e-3)
 
 
 def test_worker_types_are_laws_of_answers() -> None:
@@ -113,7 +113,7 @@ def test_truths_on_the_scale_are_the_latent_ones_clipped_to_it() -> None:
     within = np.clip(crowd.truth, 0, 6)
     assert ((on_scale.low <= within) & (within <= on_scale.high)).mean() > 0.85
     with pytest.raises(InputError, match="truths must be anywhere or on-scale; got 'below'"):
-        ChannelEM(truths="below")  # type: ignore[arg-type]
+        ChannelEM(truths="below")
 
 
 def test_subsets_are_read_as_options_too() -> None:
@@ -131,7 +131,7 @@ def test_classes_can_be_held_equally_likely() -> None:
     assert learned[0] > 0.7
     np.testing.assert_allclose(even, 0.5)
     with pytest.raises(InputError, match="classes must be weighed, learned or even; got 'odd'"):
-        ChannelBP(classes="odd")  # type: ignore[arg-type]
+        ChannelBP(classes="odd")
 
 
 def test_gold_questions_stay_what_they_are_known_to_be() -> None:

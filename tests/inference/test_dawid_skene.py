@@ -84,7 +84,7 @@ def test_only_the_cells_that_occur_give_the_same_as_all_cells(monkeypatch: pytes
     monkeypatch.setattr(emission, "_CHUNK", 64)
     compact = layout.layout_of
 
-    def only_seen(block, symbol, n_symbols, n_workers, n_options):  # type: ignore[no-untyped-def]
+    def only_seen(block, symbol, n_symbols, n_workers, n_options):
         # Pretend there are so many workers that most cells stay empty.
         return compact(block, symbol, n_symbols, n_workers * 1000, n_options)
 

@@ -51,7 +51,7 @@ def test_weighted_votes_beat_plain_ones_when_skills_differ(weighing: str) -> Non
     answers, truth = choice_crowd(2, n_questions=400, skill=(0.2, 0.95), n_options=2, per_question=7)
     reports = Reports.unprotected(answers)
     plain = (Majority().fit(reports).value == truth).mean()
-    weighted = WeightedVote(weighing=weighing).fit(reports)  # type: ignore[arg-type]
+    weighted = WeightedVote(weighing=weighing).fit(reports)
     assert (weighted.value == truth).mean() >= plain
     assert weighted.converged
     assert weighted.trace[-1] == 0
@@ -106,7 +106,7 @@ def test_what_a_method_is_not_for_is_refused_with_an_alternative() -> None:
     with pytest.raises(InputError, match="which read any channel"):
         PrivateDawidSkene().fit(hidden)
     with pytest.raises(InputError, match="weighing must be one of"):
-        WeightedVote(weighing="guess")  # type: ignore[arg-type]
+        WeightedVote(weighing="guess")
     with pytest.raises(InputError, match="precision of method one-coin must be auto or float32 or float64"):
         method("one-coin", precision="half").fit(three)
     with pytest.raises(InputError, match="method must be one of"):

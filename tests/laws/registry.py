@@ -39,7 +39,7 @@ def domains(largest: int = 40) -> st.SearchStrategy[Domain]:
 def served(name: str, epsilon: float, domain: Domain, protect: bool) -> Channel | None:
     """The channel, or None where the mechanism refuses in a sentence that names another one."""
     try:
-        built: Channel = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(domain)  # type: ignore[attr-defined]
+        built: Channel = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(domain)
     except UnservableError as refusal:
         if not any(other in str(refusal) for other in SHIPPED if other != name):
             raise AssertionError(f"the refusal names no alternative: {refusal}") from refusal

@@ -74,7 +74,7 @@ def test_every_spend_survives_being_written_down(case: Mechanism, domain: Domain
 def test_two_layer_follows_its_own_joint_law() -> None:
     domain = Choices(("no", "yes"))
     case = mechanism("two-layer", low=0, high=1)
-    low, high = case.bounds(domain)  # type: ignore[attr-defined]
+    low, high = case.bounds(domain)
     for count in (1, 2, 20):
         in_units = totals([spend_of(case, domain, name="study", count=count)])
         assert in_units["value"]["basic"].epsilon == value_epsilon(count, 2, low, high)

@@ -81,7 +81,7 @@ def test_the_order_of_answering_never_shows_where_participation_is_hidden(
     if crowd is None or not crowd.guarantee(answers.domain).protects_participation:
         return
     order = list(range(len(answers)))
-    shuffle.shuffle(order)  # type: ignore[attr-defined]
+    shuffle.shuffle(order)
     mixed = replace(
         answers, worker=answers.worker[order], question=answers.question[order], answer=answers.answer[order]
     )

@@ -22,10 +22,10 @@ def answers_of(counts: list[int], n_questions: int = 12) -> Answers:
 
 @pytest.mark.parametrize("sign", ["signed", "positive"])
 def test_public_profiles_have_columns_of_norm_one(sign: str) -> None:
-    profiles = question_profiles(5, 40, sign=sign, seed=3)  # type: ignore[arg-type]
+    profiles = question_profiles(5, 40, sign=sign, seed=3)
     assert np.allclose(np.abs(profiles).sum(axis=0), 1)
     assert (profiles.min() >= 0) == (sign == "positive")
-    assert not np.array_equal(profiles, question_profiles(5, 40, sign=sign, seed=4))  # type: ignore[arg-type]
+    assert not np.array_equal(profiles, question_profiles(5, 40, sign=sign, seed=4))
 
 
 def test_without_noise_the_closed_form_is_least_squares() -> None:
@@ -43,7 +43,7 @@ def test_without_noise_the_closed_form_is_least_squares() -> None:
 def test_gradient_descent_reaches_the_closed_form(ridge: float) -> None:
     answers = answers_of([12, 10, 11])
     both = [
-        MatrixFactorization(epsilon=2, factors=2, solver=solver, ridge=ridge, max_iter=50_000)  # type: ignore[arg-type]
+        MatrixFactorization(epsilon=2, factors=2, solver=solver, ridge=ridge, max_iter=50_000)
         for solver in ("closed-form", "gradient")
     ]
     # The descent also draws its start, so each worker is given a stream of their own.
@@ -100,9 +100,9 @@ def test_the_dense_release_has_one_public_shape_whatever_was_answered() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     for bad in ({"factors": 0}, {"ridge": -1.0}, {"solver": "magic"}, {"sign": "odd"}):
         with pytest.raises(InputError):
-            MatrixFactorization(epsilon=1, **bad)  # type: ignore[arg-type]
+            MatrixFactorization(epsilon=1, **bad)
     for bad in ({"factors": 0}, {"ridge": -1.0}, {"sign": "odd"}):
         with pytest.raises(InputError):
-            DenseFactorization(epsilon=1, **bad)  # type: ignore[arg-type]
+            DenseFactorization(epsilon=1, **bad)
     with pytest.raises(UnservableError, match="give ridge or fewer factors"):
         DenseFactorization(epsilon=1, factors=20).randomize(answers_of([12]), entropy_from(1))

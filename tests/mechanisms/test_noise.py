@@ -81,7 +81,7 @@ def test_empty_answers_are_filled_as_asked_where_participation_is_hidden() -> No
 def test_what_makes_no_sense_is_refused() -> None:
     for bad in ({}, {"epsilon": 1, "sigma": 2}, {"level": "huge"}, {"sigma": -1}, {"epsilon": 1, "delta": 0}):
         with pytest.raises(InputError):
-            Gaussian(**bad)  # type: ignore[arg-type]
+            Gaussian(**bad)
     with pytest.raises(UnservableError, match="use mechanism none"):
         Gaussian(level="none")
     with pytest.raises(InputError, match="fill must be middle, random or a number within the levels; got 7"):

@@ -39,7 +39,7 @@ def options(k: int) -> Choices:
 def test_optimal_scale_has_the_promised_worst_case_variance(epsilon: float, limit: float) -> None:
     channel = OptimalScale(epsilon=epsilon).channel(UNIT)
     assert worst_variance(channel) <= limit
-    spelled = [float(output) for output in channel.outputs]  # type: ignore[arg-type]
+    spelled = [float(output) for output in channel.outputs]
     assert np.array_equal(channel.scores(UNIT.numbers)[0], spelled)
 
 
@@ -49,7 +49,7 @@ def test_no_other_mechanism_is_less_noisy_than_optimal_scale(epsilon: float) -> 
     others = [
         RandomizedResponse(epsilon=epsilon),
         DiscreteLaplace(epsilon=epsilon),
-        *(Piecewise(epsilon=epsilon, variant=variant) for variant in ("piecewise", "duchi", "hybrid")),  # type: ignore[arg-type]
+        *(Piecewise(epsilon=epsilon, variant=variant) for variant in ("piecewise", "duchi", "hybrid")),
     ]
     assert best <= min(worst_variance(other.channel(UNIT)) for other in others) * (1 + 1e-3)
 
@@ -103,7 +103,7 @@ def test_discrete_gaussian_refuses_what_needs_too_many_outputs() -> None:
         DiscreteGaussian(epsilon=0.01).channel(Scale(1, 100))
     for bad in ({}, {"epsilon": 1, "sigma": 1}, {"sigma": 0}, {"sigma": math.inf}):
         with pytest.raises(InputError):
-            DiscreteGaussian(**bad)  # type: ignore[arg-type]
+            DiscreteGaussian(**bad)
 
 
 @pytest.mark.parametrize("k", [2, 3, 6, 10, 14, 20, 40, 91, 92, 100])
@@ -153,12 +153,12 @@ def test_one_layer_refuses_what_would_lie_more_often_than_not() -> None:
     assert OneLayer(flip=0.6).channel(options(3)).epsilon > 0
     for bad in ({}, {"flip": 0}, {"flip": 1}, {"epsilon": 1, "flip": 0.1}):
         with pytest.raises(InputError):
-            OneLayer(**bad)  # type: ignore[arg-type]
+            OneLayer(**bad)
 
 
 def test_piecewise_refuses_an_unknown_variant_and_too_many_levels() -> None:
     with pytest.raises(InputError, match="variant must be piecewise, duchi or hybrid; got 'other'"):
-        Piecewise(epsilon=1, variant="other")  # type: ignore[arg-type]
+        Piecewise(epsilon=1, variant="other")
     with pytest.raises(UnservableError, match="serves at most 64 inputs; got 65; use discrete-laplace"):
         Piecewise(epsilon=1).channel(Scale(1, 65))
 

@@ -40,7 +40,7 @@ MEASURED = {"mae", "error", "change", "value", "answers", "truths", "squared", "
 def reproduction(id: str) -> Reproduction:
     """The reproduction, with a smaller crowd where it takes one."""
     whole = REPRODUCTIONS[id]
-    return dataclasses.replace(whole, **SMALL.get(id, {}))  # type: ignore[type-var]
+    return dataclasses.replace(whole, **SMALL.get(id, {}))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -69,10 +69,10 @@ def estimates() -> Figure:
     ],
 )
 def test_a_figure_says_what_it_shows_and_is_saved_twice_alike(draw: object, said: list[str], tmp_path: Path) -> None:
-    figure = draw()  # type: ignore[operator]
+    figure = draw()
     assert all(words in caption(figure) for words in said), caption(figure)
     svg, png = save(figure, tmp_path / "figure.png")
-    again, _ = save(draw(), tmp_path / "again")  # type: ignore[operator]
+    again, _ = save(draw(), tmp_path / "again")
     assert svg.suffix == ".svg"
     assert png.read_bytes().startswith(b"\x89PNG")
     assert svg.read_bytes() == again.read_bytes()
@@ -101,4 +101,4 @@ def test_estimates_of_choices_are_shown_by_their_confidence() -> None:
 )
 def test_nothing_to_show_is_refused(wrong: object) -> None:
     with pytest.raises(InputError):
-        wrong()  # type: ignore[operator]
+        wrong()

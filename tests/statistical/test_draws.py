@@ -56,7 +56,7 @@ def test_reports_follow_the_table(name: str, protect: bool) -> None:
 
 
 def table_of(name: str, domain: Domain, **parameters: float) -> np.ndarray:
-    return np.asarray(mechanism(name, **parameters).channel(domain).table)  # type: ignore[attr-defined]
+    return np.asarray(mechanism(name, **parameters).channel(domain).table)
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])

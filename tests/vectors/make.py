@@ -52,14 +52,14 @@ def channels(names: list[str], settings: list[tuple[float, bool]]) -> Iterator[t
     shipped = [name for name, kind in MECHANISMS.items() if not kind.research_only]
     for name, domain_name, (epsilon, protect) in product(shipped, names, settings):
         try:
-            built = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(DOMAINS[domain_name])  # type: ignore[attr-defined]
+            built = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(DOMAINS[domain_name])
         except UnservableError:
             continue
         yield name, f"{name} {domain_name} {epsilon}{' protected' if protect else ''}", built
 
 
 def _forms() -> Iterator[tuple[str, str, Channel]]:
-    wide = mechanism("randomized-response", epsilon=20).channel(Scale(1, 5))  # type: ignore[attr-defined]
+    wide = mechanism("randomized-response", epsilon=20).channel(Scale(1, 5))
     yield "", "rotate in 64 bits", wide
     many = tuple(f"o{i:02}" for i in range(70))
     pairs = tuple((many[i], many[j]) for i in range(70) for j in range(i + 1, 70))
@@ -141,7 +141,7 @@ def refused() -> list[dict[str, Any]]:
     response = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(3 * 2**30, 2**30))
     wires = {name: built.to_json() for _, name, built in _forms()}
     clamp, subset = wires["compact clamp True"], wires["compact subset"]
-    many = mechanism("randomized-response", epsilon=1).channel(Choices(tuple(f"o{i:02}" for i in range(70))))  # type: ignore[attr-defined]
+    many = mechanism("randomized-response", epsilon=1).channel(Choices(tuple(f"o{i:02}" for i in range(70))))
     cases: list[tuple[str, Any]] = [
         ("not an object", [1]),
         ("nothing", None),
