@@ -150,6 +150,22 @@ MUTANTS = (
         "second_last_estimate",
     ),
     Mutant(
+        "broker: a text passes for a number",
+        "broker/api/shapes.py",
+        'extra="forbid", strict=True',
+        'extra="forbid"',
+        "tests/broker/test_short_way.py",
+        "out_of_order",
+    ),
+    Mutant(
+        "console: a cookie set over TLS is sent without it",
+        "broker/console/door.py",
+        'cookie["secure"] = request.is_secure()',
+        "pass",
+        SIGN_IN,
+        "cookies",
+    ),
+    Mutant(
         "certainty read off noise",
         "inference/floors.py",
         "classes = (worth * shares + 1) / (worth + len(shares))",

@@ -23,6 +23,13 @@ MUTANTS = (
         VECTORS,
     ),
     Mutant(
+        "JavaScript: a weight of more than 64 bits",
+        "device/channel.js",
+        " && !row.includes(1n << 64n)",
+        "",
+        VECTORS,
+    ),
+    Mutant(
         "JavaScript: both sums must fit",
         "device/ledger.js",
         "return sum.epsilon <= cap.epsilon || sum.rho <= cap.rho;",
