@@ -94,7 +94,7 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (weaken, "costs"),
+        (weaken, "says it costs"),
         (unprotect, "not as protected"),
         (swap_weights, "changed on the way"),
         (tell_by_skipping, "that tells the answer"),
