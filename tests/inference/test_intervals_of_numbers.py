@@ -9,8 +9,12 @@ from scipy.special import ndtri, stdtrit
 from crowdveil import Answers, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import Mean, Median, PopulationMean
+from crowdveil.inference.clipping import means_seen, spread_of_errors
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded
+from crowdveil.inference.numbers import common_freedom, pooled, spread_of, tails_at
 from crowdveil.inference.ratios import Ratio
+from crowdveil.inference.truth_grid import truth_grid
+from crowdveil.inference.truth_law import TruthLaw
 from crowdveil.mechanisms import mechanism
 
 LEVELS = Scale(0, 4)
@@ -74,3 +78,49 @@ def test_one_report_or_none_is_no_trouble_where_participation_is_protected() -> 
     for kind in (Mean, PopulationMean):
         found = kind().fit(reports)
         assert np.isfinite([found.low[0], found.value[0], found.high[0]]).all()
+
+
+@pytest.mark.parametrize("spread", [0.7, 1.5, 2.5])
+def test_the_spread_of_errors_is_found_although_the_scale_cuts_them(spread: float) -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.uniform(0, 6, 4000)
+    answers = np.clip(np.rint(truth[:, None] + spread * rng.standard_normal((4000, 10))), 0, 6)
+    mean, squares = answers.mean(axis=1), ((answers - answers.mean(axis=1, keepdims=True)) ** 2).sum()
+    seen = means_seen(mean, np.full(4000, 9.0), 0.0, Scale(0, 6))
+    assert spread_of_errors(seen, squares, Scale(0, 6)) == pytest.approx(spread, rel=0.06)
+    assert np.sqrt(squares / 36000) < 0.95 * spread or spread < 1
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 4.0])
+def test_variances_that_rare_lies_tear_apart_do_not_count_as_different(epsilon: float) -> None:
+    rng = np.random.default_rng(9)
+    rows = [
+        (worker, q, int(a)) for q in range(600) for worker, a in enumerate(np.rint(rng.normal(4, 0.8, 6)).clip(0, 9))
+    ]
+    reports = mechanism("randomized-response", epsilon=epsilon).randomize(
+        Answers.from_rows(rows, Scale(0, 9)), entropy_from(9)
+    )
+    values = reports.channels[0].scores(reports.domain.numbers)[0][reports.report].reshape(600, 6)
+    squares, freedom = values.var(axis=1) * 6, np.full(600, 5.0)
+    tails = tails_at(np.full(600, 4.0), np.full((1, 600), 6.0), reports.channels, reports.domain)
+    plain, told = spread_of(squares, freedom), spread_of(squares, freedom, tails)
+    crowd = pooled(squares, freedom, reports.domain)
+    assert common_freedom(told, crowd) > 30
+    assert epsilon < 4 or common_freedom(plain, crowd) < 10
+
+
+def test_where_reports_tell_nothing_the_law_of_the_truths_stays_as_it_was() -> None:
+    grid = truth_grid(Scale(0, 6))
+    law = TruthLaw(2.0, 3.0, 0.6, 0.3)
+    stays = law.fitted(grid, 1e9 * law.weights(grid), 2.0)
+    np.testing.assert_allclose(stays.written(), law.written(), rtol=1e-5)
+
+
+def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_normal_law() -> None:
+    grid = truth_grid(Scale(0, 9))
+    for wanted, truth in ((0.0, TruthLaw(4.5, 6.0, 0.0, 0.2)), (1.0, TruthLaw(0.0, 1.5, 1.0, 0.2))):
+        law = TruthLaw.first(grid)
+        for _ in range(200):
+            law = law.fitted(grid, 1e5 * truth.weights(grid), 2.0)
+        assert law.normal == pytest.approx(wanted, abs=0.1)
+        np.testing.assert_allclose(law.weights(grid), truth.weights(grid), atol=0.002)

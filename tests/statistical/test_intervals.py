@@ -11,7 +11,7 @@ import pytest
 from inference.crowds import agreeing_crowd, choice_crowd, number_crowd, protected
 from inference.families import calibration_error, reported
 
-from crowdveil import Answers, Choices, Reports
+from crowdveil import Answers, Choices, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
@@ -92,6 +92,29 @@ def test_votes_that_noise_tears_apart_do_not_make_a_median_look_sure() -> None:
     crowd = partial(agreeing_crowd, per_question=5, n_levels=50)
     held, _ = _held("median", crowd, partial(_moved, 0.5))
     assert held >= 0.90
+
+
+def _at_the_ends(seed: int) -> tuple[Answers, Any]:
+    """Truths on any level of seven, the last ones included, and errors of a level and a half, which the ends cut."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 7, 300).astype(float)
+    answer = np.clip(np.rint(truth[:, None] + 1.5 * rng.standard_normal((300, 30))), 0, 6).astype(np.int32).ravel()
+    question, worker = (place.astype(np.int32).ravel() for place in np.indices((300, 30)))
+    return Answers(worker, question, answer, np.arange(30), np.arange(300), Scale(0, 6)), truth
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "weighted-mean"])
+@pytest.mark.parametrize("epsilon", [None, 4.0])
+def test_truths_at_the_ends_of_a_scale_are_held(name: str, epsilon: float | None) -> None:
+    held, _ = _held(name, _at_the_ends, partial(_reported, epsilon))
+    assert 0.90 <= held <= 0.98
+
+
+def test_channel_em_does_not_leave_out_the_ends_of_the_scale_where_reports_tell_little() -> None:
+    noisy = mechanism("discrete-gaussian", epsilon=0.5)
+    held, width = _held("channel-em", _at_the_ends, lambda answers, seed: noisy.randomize(answers, entropy_from(seed)))
+    assert held >= 0.90
+    assert width <= 7
 
 
 def _moved(epsilon: float, answers: Answers, seed: int) -> Reports:

@@ -27,15 +27,14 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, judge
 from crowdveil.inference.message_model import MessageModel, normalised, reading
 from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
-from crowdveil.inference.truth_grid import TruthGrid, prior_of, quantiles, truth_grid
+from crowdveil.inference.truth_grid import TruthGrid, quantiles, truth_grid
+from crowdveil.inference.truth_law import TruthLaw
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 _LEVELS = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
 Truths = Literal["anywhere", "on-scale"]
-_ANYWHERE, _ON_LEVELS = 20.0, 5.0
-"""Pseudo-questions whose truth lies anywhere, or is one of the levels."""
 _AT_RANDOM = 0.3
 """How often the prior expects a worker who answers at random, beside each of the spreads (which count 1)."""
 
@@ -49,7 +48,7 @@ class ChannelEMModel(MessageModel):
     truth_weight: float
     truths: Truths
 
-    shared: ClassVar[tuple[str, ...]] = ("log_spreads", "prior")
+    shared: ClassVar[tuple[str, ...]] = ("log_spreads", "law", "prior")
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
@@ -80,21 +79,14 @@ class ChannelEMModel(MessageModel):
         belief = normalised(statistics["messages"] + parameters["log_spreads"])
         spreads = self.spread_weight * self._spread_prior() + belief.sum(axis=0)
         log_spreads = np.log(spreads / spreads.sum())
+        law = TruthLaw.read(parameters["law"]).fitted(self.grid, statistics["points"], self.truth_weight)
         return {
             "belief": statistics["messages"] + log_spreads,
             "share": parameters["share"],
             "log_spreads": log_spreads,
-            "prior": self._truths(statistics["points"]),
+            "law": law.written(),
+            "prior": law.weights(self.grid),
         }
-
-    def _truths(self, points: Array) -> Array:
-        """The law of the truths from how often each point was one; `truth_weight` pseudo-questions lie all over."""
-        grid, weight = self.grid, self.truth_weight
-        total = points.sum() + weight
-        mean = (weight * grid.middle + points @ grid.points) / total
-        variance = (weight * grid.range**2 / 12 + points @ (grid.points - mean) ** 2) / total
-        smooth = (points[: len(grid.grid)].sum() + _ANYWHERE) / (points.sum() + _ANYWHERE + _ON_LEVELS)
-        return prior_of(grid, float(mean), float(max(variance, grid.step**2)), float(smooth))
 
     def _spread_prior(self) -> Array:
         weights: Array = np.append(np.ones(len(self.grid.spreads)), _AT_RANDOM)
@@ -103,13 +95,13 @@ class ChannelEMModel(MessageModel):
 
     def first(self, share: Array) -> dict[str, Array]:
         """Before anything is known."""
-        log_spreads = np.log(self._spread_prior())
-        nothing = np.zeros(len(self.grid.points))
+        log_spreads, law = np.log(self._spread_prior()), TruthLaw.first(self.grid)
         return {
             "belief": np.tile(log_spreads, (self.context.n_workers, 1)),
             "share": share,
             "log_spreads": log_spreads,
-            "prior": self._truths(nothing),
+            "law": law.written(),
+            "prior": law.weights(self.grid),
         }
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
@@ -216,9 +208,9 @@ def _skills(log_belief: Array, grid: TruthGrid) -> Skills:
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    if start is None or not {"belief", "log_spreads", "prior"} <= set(start.parameters):
+    if start is None or not {"belief", *ChannelEMModel.shared} <= set(start.parameters):
         return {}
     belief = carried_over(start, "belief", reports, start.parameters["log_spreads"])
     if belief is None or len(start.parameters["prior"]) != len(truth_grid(reports.domain).points):
         return {}
-    return {"belief": belief, "log_spreads": start.parameters["log_spreads"], "prior": start.parameters["prior"]}
+    return {"belief": belief, **{name: start.parameters[name] for name in ChannelEMModel.shared}}

@@ -13,7 +13,7 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.numbers import counts_of, hides, noise_at, numbers_of, ratio, sums
+from crowdveil.inference.numbers import counts_of, hides, noise_at, numbers_of, ratio, sums, tails_at
 from crowdveil.inference.questionwise import CentreModel, Centres, Ratios
 from crowdveil.inference.ratios import sums_of
 from crowdveil.reports import Reports
@@ -53,9 +53,12 @@ class Mean(WithoutIteration):
         count = sums(numbers.question, None, n)
         value = ratio(sums(numbers.question, numbers.value, n), count, context.domain)
         squares = sums(numbers.question, (numbers.value - value[numbers.question]) ** 2, n)
+        freedom, scale = np.maximum(count - 1, 0), 1 / np.maximum(count, 1)
+        if self.as_answers:
+            return Centres(value, squares, freedom, scale, count > 0)
         reports = counts_of(rows, len(context.channels))
-        noise = 0.0 if self.as_answers else noise_at(value, reports, context.channels, context.domain)
-        return Centres(value, squares, np.maximum(count - 1, 0), 1 / np.maximum(count, 1), count > 0, noise)
+        noise, tails = (found(value, reports, context.channels, context.domain) for found in (noise_at, tails_at))
+        return Centres(value, squares, freedom, scale, count > 0, noise, clipped=True, tails=tails)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)

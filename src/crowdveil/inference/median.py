@@ -134,7 +134,19 @@ def _debiased(rows: Rows, context: Context) -> Bounds:
     places, scores = _places(context.domain)
     distance = votes @ scores / np.sqrt(np.maximum(_variance(rows, context, votes, scores), 1e-12))
     value = _possible(places, distance, (lower + upper) / 2)
-    return Bounds(value, *_woodruff(places, distance), *_around(votes[:, order], median), answered)
+    low, high = _to_the_ends(*_woodruff(places, distance), context.domain)
+    return Bounds(value, low, high, *_around(votes[:, order], median), answered)
+
+
+def _to_the_ends(low: Array, high: Array, domain: Domain) -> tuple[Array, Array]:
+    """Bounds next to an end of the scale, moved there.
+
+    Who answers with the last level may have meant anything beyond it, so those answers do not spread evenly around it:
+    that a median lies within half a step of the end is all they tell.
+    """
+    first, last = bounds_of(domain)
+    half = half_step(domain)
+    return np.where(low < first + half, first, low), np.where(high > last - half, last, high)
 
 
 def _possible(places: Array, distance: Array, value: Array) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
+from crowdveil.forms import Rotate
 from crowdveil.inference.model import Block, Rows, Statistics
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
@@ -102,6 +103,38 @@ def _noise(channel: Channel, domain: Domain, given: float) -> Array:
     return noise
 
 
+def tails_at(value: Array, counts: Array, channels: tuple[AnyChannel, ...], domain: Domain) -> NDArray[np.float64]:
+    """By question: the fourth cumulant of one of these many reports as far as it is due to its channel.
+
+    Rare lies that move a number far have a large one: variances of a few reports then differ by chance, and more so
+    than those of normal numbers do.
+    """
+    total, order = np.zeros(len(value)), np.argsort(domain.numbers)
+    for count, channel in zip(counts, channels, strict=True):
+        if isinstance(channel, Channel) and not channel.is_identity and not channel.protects_participation:
+            total += count * np.interp(value, domain.numbers[order], _fourth(channel, domain)[order])
+    tails: NDArray[np.float64] = total / np.maximum(counts.sum(axis=0), 1)
+    return tails
+
+
+def _fourth(channel: Channel, domain: Domain) -> Array:
+    scores, variance = channel.scores(domain.numbers)
+    middle = scores.mean()
+    first, second, third, fourth = (_expected(channel, (scores - middle) ** power) for power in range(1, 5))
+    cumulant: Array = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
+    return cumulant
+
+
+def _expected(channel: Channel, values: Array) -> Array:
+    """By answer: what the report's value is on average."""
+    if isinstance(channel.form, Rotate):
+        keep, lie = (weight / 2**channel.bits for weight in (channel.form.keep, channel.form.lie))
+        expected: Array = (keep - lie) * values + lie * values.sum()
+    else:
+        expected = channel.table @ values
+    return expected
+
+
 def hides(channels: tuple[AnyChannel, ...]) -> bool:
     """Whether some reports stand for no answer at all."""
     return any(isinstance(channel, Channel) and channel.protects_participation for channel in channels)
@@ -153,22 +186,24 @@ def shrunk(squares: Array, freedom: Array, crowd: float | Array, prior: float = 
     return variance
 
 
-def spread_of(squares: Array, freedom: Array) -> Statistics:
+def spread_of(squares: Array, freedom: Array, tails: Array | float = 0.0) -> Statistics:
     """What `pooled` and `common_freedom` need; sums over questions that add up over blocks."""
     known = freedom >= 1.0
+    by_chance = tails * freedom / (freedom + 1)
     return {
         "squares": squares.sum(),
         "freedom": freedom.sum(),
         "known": known.sum(dtype=np.float64),
-        "spread": (squares[known] ** 2 / freedom[known]).sum(),
+        "spread": (squares[known] ** 2 / freedom[known]).sum() - by_chance.sum(),
     }
 
 
 def common_freedom(statistics: Statistics, crowd: float) -> float:
     """As how many answers the crowd's variance should count: the more, the less the single variances differ.
 
-    A variance estimated with d degrees of freedom varies by 2 / d of its square by chance; what it varies more is how
-    much variances really differ, 2 / (d₀ − 4) under a scaled inverse χ² law (moments, weighted by d).
+    A variance estimated with d degrees of freedom varies by 2 / d of its square by chance, and by a (d + 1)th of the
+    channels' fourth cumulant; what it varies more is how much variances really differ, 2 / (d₀ − 4) under a scaled
+    inverse χ² law (moments, weighted by d).
     """
     known, freedom = float(statistics["known"]), float(statistics["freedom"])
     if known < 3 or crowd <= 0:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
+from crowdveil.inference.clipping import means_seen, reaching_out, spread_of_errors
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded, with_interval
@@ -42,7 +43,8 @@ class Centres:
 
     The variance of a value is `scale` times the variance of one answer, of which `noise` is the channels' part. The
     error of rounding to levels has the variance `rounded`, or that of a mean of levels where that is not given. Where
-    the variance came from the distance of two levels, it is `levels` times that distance squared.
+    the variance came from the distance of two levels, it is `levels` times that distance squared. A `clipped` value is
+    one that the ends of the scale draw inwards; `tails` is the channels' fourth cumulant.
     """
 
     value: Array
@@ -53,6 +55,8 @@ class Centres:
     noise: Array | float = 0.0
     rounded: Array | None = None
     levels: Array | float = 0.0
+    clipped: bool = False
+    tails: Array | float = 0.0
 
     def columns(self, spread: Array, freedom: Array, context: Context) -> Columns:
         """Value and interval when one answer varies by `spread`, known with this freedom."""
@@ -156,7 +160,10 @@ class CentreModel(_NoPasses):
             return {"inside": state.inside.sum(), "beside": state.beside.sum()}, state
         if isinstance(state, Ratios):
             return spread_of(state.sums.squares[0], state.sums.freedom) | state.sums.statistics(), state
-        return spread_of(state.squares, state.freedom), state
+        found = spread_of(state.squares, state.freedom, state.tails)
+        if state.clipped:
+            found |= means_seen(state.value, state.freedom, state.noise, self.context.domain)
+        return found, state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "inside" in statistics:
@@ -166,7 +173,10 @@ class CentreModel(_NoPasses):
             first = statistics | {"squares": statistics["squares"][0]}
             return {**crowd, "prior": np.array(common_freedom(first, float(crowd["covariance"][0])))}
         variance = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
-        return {"crowd": np.array(variance), "prior": np.array(common_freedom(statistics, variance))}
+        found = {"crowd": np.array(variance), "prior": np.array(common_freedom(statistics, variance))}
+        if "means" in statistics:
+            found["errors"] = np.array(spread_of_errors(statistics, float(statistics["squares"]), self.context.domain))
+        return found
 
     def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
         if isinstance(state, Bounds):
@@ -175,7 +185,8 @@ class CentreModel(_NoPasses):
         if isinstance(state, Ratios):
             return self._ratios(state, parameters, prior)
         spread = shrunk(state.squares, state.freedom, float(parameters["crowd"]), prior)
-        return state.columns(spread, state.freedom + prior, context)
+        found = state.columns(spread, state.freedom + prior, context)
+        return reaching_out(found, float(parameters["errors"]), context.domain) if state.clipped else found
 
     def _ratios(self, state: Ratios, parameters: Parameters, prior: float) -> Columns:
         domain, given, found = self.context.domain, float(parameters["given"]), state.sums

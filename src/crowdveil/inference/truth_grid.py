@@ -1,8 +1,6 @@
 """Where the truth of a scale question may lie: a fine grid that reaches beyond the scale, and the levels themselves.
 
-Real scales ask for things that either vary smoothly (how warm is it) or are levels by nature (which grade). The prior
-is a normal law of which one part lies anywhere and the other on the levels; its mean, its variance and the parts are
-set by the reports (type-II maximum likelihood).
+Real scales ask for things that either vary smoothly (how warm is it) or are levels by nature (which grade).
 """
 
 from __future__ import annotations
@@ -54,12 +52,20 @@ class TruthGrid:
     def middle(self) -> float:
         return float(self.numbers.min() + self.numbers.max()) / 2
 
+    @property
+    def edges(self) -> Floats:
+        """What is nearest to a level lies between two of these; an end level's part is as wide on either side."""
+        levels = np.sort(self.numbers)
+        middles = (levels[1:] + levels[:-1]) / 2
+        if not len(middles):
+            return np.array([levels[0] - self.range / 2, levels[0] + self.range / 2])
+        return np.concatenate([[2 * levels[0] - middles[0]], middles, [2 * levels[-1] - middles[-1]]])
+
     def laws(self) -> Floats:
         """P(level | truth at point, spread): spread × point × level; the last spread answers at random."""
         order = np.argsort(self.numbers, kind="stable")
         levels = self.numbers[order]
-        edges = (levels[1:] + levels[:-1]) / 2
-        below = ndtr((edges - self.points[:, None]) / self.spreads[:, None, None])
+        below = ndtr((self.edges[1:-1] - self.points[:, None]) / self.spreads[:, None, None])
         ends = np.zeros((*below.shape[:2], 1))
         laws = np.diff(np.concatenate([ends, below, ends + 1], axis=2), axis=2)
         spelled = np.empty_like(laws)
@@ -77,19 +83,6 @@ def truth_grid(domain: Domain) -> TruthGrid:
     atoms = numbers if len(numbers) <= MOST_ATOMS else np.empty(0)
     spreads = np.geomspace(max(0.15 * gap, 0.02 * width), width, N_SPREADS)
     return TruthGrid(numbers, np.linspace(low, high, n_points), atoms, spreads)
-
-
-def prior_of(grid: TruthGrid, mean: float, variance: float, smooth: float) -> Floats:
-    """The prior's weight of every point: one normal law, a share `smooth` of it on the grid, the rest on the levels."""
-    parts = [_normal(points, mean, variance) for points in (grid.grid, grid.atoms)]
-    return np.concatenate([smooth * parts[0], (1 - smooth) * parts[1]] if len(grid.atoms) else parts)
-
-
-def _normal(points: Floats, mean: float, variance: float) -> Floats:
-    logs = -((points - mean) ** 2) / (2 * variance)
-    weights = np.exp(logs - logs.max()) if len(logs) else logs
-    normal: Floats = weights / weights.sum() if len(logs) else weights
-    return normal
 
 
 def quantiles(grid: TruthGrid, logs: Array, wanted: tuple[float, ...]) -> list[Floats]:

@@ -18,6 +18,7 @@ from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
+from crowdveil.inference.clipping import means_seen, reaching_out, spread_of_errors
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
 from crowdveil.inference.floors import number_tally, number_verdict
@@ -95,6 +96,8 @@ class WeightedMeanModel:
         rows = columns_of(state.numbers)
         squares, freedom, count = row_kernels().residual_sums(*rows, parameters["weight"], value, mass)
         found = {"squares": squares, "freedom": freedom, "count": count}
+        if state.answered is None and not self.as_answers:
+            found |= means_seen(value, mass, self._channels(value, state, 1.0), self.context.domain)
         if state.answered is not None:
             found |= {f"answered {name}": each for name, each in state.answered.statistics().items()}
         return found, state
@@ -116,14 +119,22 @@ class WeightedMeanModel:
         floor = max(float(parameters["floor"]) / 4, self.least)
         spread = np.sqrt(statistics["squares"] / np.maximum(statistics["count"], 1))
         crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        variance = shrunk(statistics["squares"], statistics["freedom"], crowd)
         answered = {name[9:]: each for name, each in statistics.items() if name.startswith("answered ")}
         return {
             **(crowd_of(answered) if answered else {}),
+            **self._errors(statistics, parameters["weight"] @ (statistics["count"] * variance)),
             "weight": 1 / np.maximum(spread, floor),
-            "variance": shrunk(statistics["squares"], statistics["freedom"], crowd),
+            "variance": variance,
             "freedom": statistics["freedom"] + PRIOR_FREEDOM,
             "floor": np.array(floor),
         }
+
+    def _errors(self, statistics: Statistics, squares: Array) -> Parameters:
+        """How far the errors of the answers spread, those of workers with much weight above all."""
+        if "means" not in statistics:
+            return {}
+        return {"errors": np.array(spread_of_errors(statistics, float(squares), self.context.domain))}
 
     def project(self, parameters: Parameters) -> Parameters:
         return {
@@ -148,7 +159,9 @@ class WeightedMeanModel:
         answers = (variance - self._channels(raw, state, given)[rows.question]) / given
         rounded = rounding_of_weighted(domain, answers, weight, rows.question, n)
         if state.answered is None or "given" not in parameters:
-            return with_interval(raw, whole / np.maximum(mass, 1e-9) ** 2, freedom, count > 0, domain, rounded=rounded)
+            spread = whole / np.maximum(mass, 1e-9) ** 2
+            columns = with_interval(raw, spread, freedom, count > 0, domain, rounded=rounded)
+            return reaching_out(columns, float(parameters["errors"]), domain) if "errors" in parameters else columns
         squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
         # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
         equal = sums(rows.question, weight, n) / squares
