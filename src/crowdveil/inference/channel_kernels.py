@@ -35,8 +35,11 @@ def choice_sweep(
     damping: float,
     posterior: Array,
     total: Array,
+    foretold: Array,
 ) -> float:
     """One flood of messages for choices; fills `posterior`, advances `message`, adds log-messages to `total`.
+
+    `foretold` becomes, question by question, the logarithm of how likely each report was given all the others.
 
     P(symbol | truth, type) = share·(ability·hit[symbol, truth] + guess[symbol, type]) + (1 − share)·empty[symbol],
     with guess = (1 − ability)·P(symbol | leaning). It is linear in hit, so that one number per report, the average
@@ -49,6 +52,7 @@ def choice_sweep(
     moved = 0.0
     for question in range(len(starts) - 1):
         first, last = starts[question], starts[question + 1]
+        foretold[question] = 0.0
         if first == last:
             continue
         logs[:] = classes
@@ -63,7 +67,10 @@ def choice_sweep(
         for row in range(first, last):
             who, what = worker[row], symbol[row]
             given, silent = share[who], (ONE - share[who]) * empty[what]
-            message[row] = _listen(posterior[question], chance[row - first], hit[what], message[row], damping)
+            mass, fresh = _listen(posterior[question], chance[row - first], hit[what])
+            # Without the report the truths have the weights posterior / chance; it is 1 / mass likely, given them.
+            foretold[question] -= np.log(mass)
+            message[row] = fresh if message[row] < 0 else damping * message[row] + (1 - damping) * fresh
             heard = message[row]
             for kind in range(len(ability)):
                 product[who, kind] *= given * (ability[kind] * heard + guess[what, kind]) + silent
@@ -121,15 +128,14 @@ def _settle(logs: Array, gold: int, posterior: Array) -> float:
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _listen(posterior: Array, chance: Array, hit: Array, before: float, damping: float) -> Any:
-    """The message to the worker: how likely the symbol is if right, averaged over what the others say."""
+def _listen(posterior: Array, chance: Array, hit: Array) -> tuple[float, float]:
+    """The mass of what the others say, and the message: how likely the symbol is if right, averaged over that."""
     mass, heard = 0.0, 0.0
     for option in range(len(hit)):
         weight = posterior[option] / chance[option]
         mass += weight
         heard += weight * hit[option]
-    fresh = heard / mass
-    return fresh if before < 0 else damping * before + (1 - damping) * fresh
+    return mass, heard / mass
 
 
 @njit(nogil=True, cache=True)

@@ -18,7 +18,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageState:
-    """Rows sorted by question, `starts` opening each question's run; `message` and `posterior` change in place."""
+    """Rows sorted by question, `starts` opening each question's run; the last three change in place.
+
+    `foretold` is how well the reports of a question were foretold, each by all the others: a sum of logarithms.
+    """
 
     question: NDArray[np.int32]
     worker: NDArray[np.int32]
@@ -26,6 +29,7 @@ class MessageState:
     starts: NDArray[np.int64]
     message: Array
     posterior: Array
+    foretold: NDArray[np.float64]
 
     @property
     def answered(self) -> NDArray[np.bool_]:
@@ -44,6 +48,7 @@ def state_of(block: Block, symbol: Array, message: Array, n_columns: int) -> Mes
         starts,
         message,
         np.full((block.n_questions, n_columns), 1.0 / max(n_columns, 1), dtype=message.dtype),
+        np.zeros(block.n_questions),
     )
 
 

@@ -27,6 +27,7 @@ def choice_sweep(
     damping: float,
     posterior: Array,
     total: Array,
+    foretold: Array,
 ) -> float:
     """As the compiled sweep of the same name, all reports at once."""
     question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -46,6 +47,7 @@ def choice_sweep(
     moved = float(np.abs(fresh - posterior)[answered].sum() / 2)
     posterior[answered] = fresh[answered]
     cavity = posterior[question] / chance
+    foretold[:] = -np.bincount(question, np.log(cavity.sum(axis=1)), minlength=len(foretold))
     heard = (cavity * hit[symbol]).sum(axis=1) / cavity.sum(axis=1)
     message[:] = np.where(message < 0, heard, damping * message + (1 - damping) * heard)
     new = given * (ability * message[:, None] + guess[symbol]) + silent

@@ -1,0 +1,154 @@
+"""The model behind channel-bp: a hidden type for each worker, a truth for each question, messages along the reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.bounds.floor import fano_floor
+from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.finishing import QUANTILE, chosen
+from crowdveil.inference.message_model import MessageModel, normalised
+from crowdveil.inference.model import Block, Columns, Parameters, Statistics, Verdict
+from crowdveil.inference.participation import count_answered, shares
+from crowdveil.inference.votes import table_channels
+from crowdveil.inference.worker_types import WorkerTypes
+
+Array = NDArray[Any]
+_NO_GOLD = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TypeModel(MessageModel):
+    """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`.
+
+    Messages to the workers live in the blocks' state; messages to the questions are made anew in every sweep.
+    """
+
+    types: WorkerTypes
+    type_weight: float
+    class_prior: float | None
+    """Pseudo-questions per class, or None where all classes are held equally likely."""
+    lean: float
+    """How much of a leaning of the whole crowd is believed."""
+    damping: float
+
+    shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
+
+    def begin(self, block: Block) -> MessageState:
+        symbol = self.emission.symbols(block.report, block.channel)
+        message = np.full(len(symbol), -1, dtype=self.precision)
+        return state_of(block, symbol, message, self.emission.n_options)
+
+    def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
+        if "share" not in parameters:
+            return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
+        total = np.zeros((self.context.n_workers, len(self.types)))
+        moved = self._sweep(block, parameters, state, total)
+        return self.swept(total, moved, state, "classes"), state
+
+    def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
+        ability = self.types.ability
+        options = self.emission.table[: self.emission.n_options]
+        guess = (1 - ability) * (self.types.leaning @ options).T
+        moved: float = message_kernels().choice_sweep(
+            state.starts,
+            state.worker,
+            state.symbol,
+            state.message,
+            *self.believed(parameters),
+            ability.astype(self.precision),
+            np.ascontiguousarray(guess, dtype=self.precision),
+            np.ascontiguousarray(options.T, dtype=self.precision),
+            self.empty(),
+            parameters["log_classes"],
+            _NO_GOLD if block.gold is None else block.gold,
+            self.damping,
+            state.posterior,
+            total,
+            state.foretold,
+        )
+        return moved
+
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        if "messages" not in statistics:
+            return {**self.first(shares(statistics)), **parameters}
+        belief = normalised(statistics["messages"] + parameters["log_types"])
+        # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
+        # shares stay what they were before, which is why no class can swallow the others at small ε.
+        types = self.type_weight * self.types.share + self.types.held(belief.sum(axis=0), self.lean)
+        classes = np.ones(self.emission.n_options)
+        if self.class_prior is not None:
+            classes = self.class_prior + statistics["classes"]
+        log_types = np.log(types / types.sum())
+        return {
+            "belief": statistics["messages"] + log_types,
+            "share": parameters["share"],
+            "log_types": log_types,
+            "log_classes": np.log(classes / classes.sum()),
+        }
+
+    def first(self, share: Array) -> Parameters:
+        """Before anything is known."""
+        log_types = np.log(self.types.share)
+        return {
+            "belief": np.tile(log_types, (self.context.n_workers, 1)),
+            "share": share,
+            "log_types": log_types,
+            "log_classes": np.full(self.emission.n_options, -np.log(self.emission.n_options)),
+        }
+
+    def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
+        posterior = state.posterior.copy()
+        value, confidence = chosen(posterior.astype(np.float64), state.answered)
+        low, high = self.bounds(value, parameters, state)
+        return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
+
+    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+        channels = table_channels(self.context.channels)
+        floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
+        return Verdict(floor, () if floor.informative else (floor.sentence,))
+
+    def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
+        classes = np.exp(parameters["log_classes"])
+        best = np.where(answered, float(classes.max()), 0.0)
+        value = np.where(answered, int(np.argmax(classes)), -1).astype(np.int32)
+        posterior = np.tile(classes, (len(answered), 1))
+        return {"value": value, "confidence": best, "low": best, "high": best, "posterior": posterior}
+
+    def bounds(self, value: Array, parameters: Parameters, state: MessageState) -> tuple[Array, Array]:
+        """How far the value's probability moves when each worker's ability moves within its own uncertainty.
+
+        The log-odds of the value against its closest rival are a sum over the reports; by the delta method their
+        variance is Σ (d log-odds / d ability)² · Var(ability).
+        """
+        rows, top = np.arange(len(value)), np.maximum(value, 0)
+        others = state.posterior.copy()
+        others[rows, top] = -1
+        rival = others.argmax(axis=1)
+        mean, variance = _ability_moments(parameters["belief"], self.types.ability)
+        options = self.emission.table[: self.emission.n_options].T
+        empty = self.empty()
+        who, what, question = state.worker, state.symbol, state.question
+        share, able = parameters["share"][who], mean[who]
+        even = options.mean(axis=1)[what]
+        slope = np.zeros(len(who))
+        for option, sign in ((top, 1.0), (rival, -1.0)):
+            hit = options[what, option[question]]
+            chance = share * (able * hit + (1 - able) * even) + (1 - share) * empty[what]
+            slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
+        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value)))
+        sure = np.clip(state.posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
+        odds = np.log(sure) - np.log1p(-sure)
+        low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
+        return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
+
+
+def _ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
+    """Mean and variance of each worker's ability."""
+    belief = normalised(log_belief)
+    mean = belief @ ability
+    return mean, np.maximum(belief @ ability**2 - mean**2, 0.0)
