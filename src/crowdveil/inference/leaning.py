@@ -47,7 +47,9 @@ class EitherModel(MessageModel):
             return self.classes.e_step(block, parameters, state[0])[0], state
         first, _ = self.classes.e_step(block, _one(parameters, ""), state[0])
         second, _ = self.leaning.e_step(block, _one(parameters, _OTHER), state[1])
+        usual = self.classes.usual(_one(parameters, "")) - self.leaning.usual(_one(parameters, _OTHER))
         ahead = state[0].foretold - state[1].foretold
+        ahead -= np.bincount(state[0].question, usual[state[0].symbol], minlength=len(ahead))
         compared = np.array([ahead.sum(), (ahead**2).sum()])
         return _named(first, "") | _named(second, _OTHER) | {"ahead": compared}, state
 

@@ -73,6 +73,17 @@ class TypeModel(MessageModel):
         )
         return moved
 
+    def usual(self, parameters: Parameters) -> Array:
+        """The logarithm of how often each symbol is to be expected, whoever reports on whatever question."""
+        types = normalised(parameters["belief"]).mean(axis=0)
+        classes = parameters.get("counted", np.exp(parameters["log_classes"]))
+        options = self.emission.table[: self.emission.n_options]
+        ability = float(types @ self.types.ability)
+        answer = ability * classes + (types * (1 - self.types.ability)) @ self.types.leaning
+        share = float(parameters["share"].mean())
+        logs: Array = np.log(np.maximum(share * answer @ options + (1 - share) * self.empty(), 1e-300))
+        return logs
+
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
             return {**self.first(shares(statistics)), **parameters}
@@ -89,6 +100,7 @@ class TypeModel(MessageModel):
             "share": parameters["share"],
             "log_types": log_types,
             "log_classes": np.log(classes / classes.sum()),
+            "counted": statistics["classes"] / max(float(statistics["questions"]), 1.0),
         }
 
     def first(self, share: Array) -> Parameters:
