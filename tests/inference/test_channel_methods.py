@@ -65,7 +65,7 @@ def test_compiled_and_plain_sweeps_agree(method: Method, hidden: bool, monkeypat
     found = []
     for kernels in (channel_kernels, channel_plain):
         monkeypatch.setattr(channel_layout, "message_kernels", lambda kernels=kernels: kernels)
-        for module in ("channel_bp", "channel_em"):
+        for module in ("type_model", "channel_em"):
             monkeypatch.setattr(f"crowdveil.inference.{module}.message_kernels", lambda kernels=kernels: kernels)
         found.append(method.fit(reports))
     np.testing.assert_allclose(found[0].trace, found[1].trace, rtol=1e-2, atol=1e-5)
