@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.bench._measure import clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.bench._measure import PER_WORKER, clocked, crowd, in_process, per_iteration, row, timed
 from crowdveil.bench._whole_job import whole_job
 from crowdveil.channel import identity
 from crowdveil.domain import Scale
@@ -39,7 +39,7 @@ def parts(quick: bool) -> dict[str, Callable[[], Iterable[dict[str, Any]]]]:
         "large": lambda: [_iteration("dawid-skene", "DawidSkene", large, text_ids=False, rounds=1)],
         "memory": lambda: [_memory(large)],
         "threads": lambda: [_threads(large)],
-        "growth": lambda: [_growth(small, huge)],
+        "growth": lambda: _growth(small, huge),
         "others": lambda: (_alone(name, small) for name in _OTHERS),
         "whole-job": lambda: whole_job(large, _peer_name()),
     }
@@ -203,8 +203,14 @@ def _alone(name: str, n: int) -> dict[str, Any]:
     return row(f"{name}, one iteration", n, ours, None, "", unit="ns per answer")
 
 
-def _growth(small: int, huge: int) -> dict[str, Any]:
-    """The ratio is how much more an answer costs in the larger crowd: it should be little above 1."""
-    few, many = (_fastest(crowd(n)) for n in (small, huge))
-    case = f"dawid-skene, cost per answer (peer: {small} answers; ratio: growth)"
-    return row(case, huge, many, few, "ours", unit="ns per answer") | {"ratio": many / few}
+def _growth(small: int, huge: int) -> Iterator[dict[str, Any]]:
+    """The ratio is how much more an answer costs in the larger table: it should be little above 1.
+
+    More questions may come with more workers, or the same ones answer more; random access to the workers' tables costs
+    nothing only in the second case, where these stay in the processor's cache.
+    """
+    few = _fastest(crowd(small))
+    for workers, n_workers in (("as many times the workers", None), ("the same workers", small // PER_WORKER)):
+        many = _fastest(crowd(huge, n_workers=n_workers), rounds=_ROUNDS)
+        case = f"dawid-skene, cost per answer, {workers} (peer: {small} answers; ratio: growth)"
+        yield row(case, huge, many, few, "ours", unit="ns per answer") | {"ratio": many / few}
