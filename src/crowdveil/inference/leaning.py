@@ -1,9 +1,8 @@
 """Whether a crowd leans to an option or that option is the truth more often: both are tried, and weighed.
 
 An option named too often may be named by a crowd that leans to it, or be the truth of most questions. Noise hides
-which. So two explanations run beside each other, and each foretells every report from all the others. How much better
-one of them does so is its weight (Geisser & Eddy 1979), less what chance among the questions could do (Yao, Vehtari,
-Simpson & Gelman 2018); where they do equally well, both count by half.
+which. So two explanations run beside each other, and each foretells every report from all the others. By how much one
+does so better is its weight (Geisser & Eddy 1979); where they do equally well, both count by half.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ class EitherModel(MessageModel):
             return self.classes.e_step(block, parameters, state[0])[0], state
         first, _ = self.classes.e_step(block, _one(parameters, ""), state[0])
         second, _ = self.leaning.e_step(block, _one(parameters, _OTHER), state[1])
+        # Either could say how often an option is named; how far shrinkage lets it do so must not decide.
         usual = self.classes.usual(_one(parameters, "")) - self.leaning.usual(_one(parameters, _OTHER))
-        ahead = state[0].foretold - state[1].foretold
-        ahead -= np.bincount(state[0].question, usual[state[0].symbol], minlength=len(ahead))
-        compared = np.array([ahead.sum(), (ahead**2).sum()])
-        return _named(first, "") | _named(second, _OTHER) | {"ahead": compared}, state
+        seen = np.bincount(state[0].symbol, minlength=len(usual))
+        ahead = state[0].foretold.sum() - state[1].foretold.sum() - seen @ usual
+        return _named(first, "") | _named(second, _OTHER) | {"ahead": np.array(ahead)}, state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         # What hardly counts need not come to rest.
@@ -64,8 +63,7 @@ class EitherModel(MessageModel):
             return {**_named(first, ""), **_named(first, _OTHER), **parameters}
         first = self.classes.m_step(_one(statistics, ""), _one(parameters, ""))
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
-        ahead, squares = statistics["ahead"].tolist()
-        weight = np.array([weight_of(ahead, squares, float(statistics["questions"]))])
+        weight = np.array([weight_of(float(statistics["ahead"]))])
         return _named(first, "") | _named(second, _OTHER) | {"due_to_classes": weight}
 
     def first(self, share: Array) -> Parameters:
@@ -104,15 +102,9 @@ def belief_of(parameters: Parameters) -> Array:
     return _mixed(_weights(parameters), [normalised(parameters["belief" + end]) for end in ("", _OTHER)])
 
 
-def weight_of(ahead: float, squares: float, n_questions: float) -> float:
-    """The weight of an explanation that foretold the reports better by `ahead` nats; `squares` is summed by question.
-
-    Among other questions of the same kind it might have been ahead by more or less, normally distributed; the weight is
-    the mean of 1 / (1 + e^−ahead) over that, by MacKay's approximation (1992).
-    """
-    variance = max(squares - ahead**2 / max(n_questions, 1.0), 0.0)
-    odds = ahead / np.sqrt(1 + np.pi * variance / 8)
-    return float(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+def weight_of(ahead: float) -> float:
+    """The weight of an explanation that foretold the reports better by so many nats, both being as likely before."""
+    return float(1 / (1 + np.exp(-np.clip(ahead, -700, 700))))
 
 
 def _weights(parameters: Parameters) -> tuple[float, float]:
