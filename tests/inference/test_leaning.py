@@ -109,7 +109,7 @@ def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
 
 def test_results_mix_both_explanations() -> None:
     answers, _ = crowd(4, LEANING, 0.7, n_questions=120, per_question=6)
-    estimate = ChannelBP().fit(reported(answers, 1.0, 4))
+    estimate = ChannelBP().fit(reported(answers, 0.5, 4))
     assert 0.05 < estimate.provenance["due_to_classes"] < 0.95  # type: ignore[operator]
     assert estimate.posterior is not None
     np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1, rtol=1e-5)
