@@ -25,6 +25,7 @@ from crowdveil.inference.frequency import project
 from crowdveil.inference.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
+from crowdveil.simulate.crowd import answers_of
 
 
 def choices(seed: int = 1, n_options: int = 3, **changes: object) -> Crowd:
@@ -101,6 +102,16 @@ def test_any_channel_with_a_table_will_do(name: str, hidden: bool) -> None:
     estimate = ChannelEM().fit(randomised(crowd, 3.0, hidden=hidden, name=name))
     constant = np.abs(crowd.truth - np.median(crowd.truth)).mean()
     assert np.abs(estimate.value - crowd.truth).mean() < 0.6 * constant
+
+
+@pytest.mark.parametrize("epsilon", [None, 3.0])
+def test_truths_that_are_nearly_all_at_one_end_are_found_there(epsilon: float | None) -> None:
+    rng = np.random.default_rng(31)
+    truth = np.where(rng.random(180) < 0.9, 0, rng.integers(1, 7, 180)).astype(float)
+    grid = np.clip(np.rint(truth + 0.3 * rng.standard_normal((30, 180))), 0, 6).astype(np.int32)
+    crowd = Crowd(answers_of(grid, rng.random((30, 180)) < 0.5, Scale(0, 6)), truth, np.full(30, 0.3))
+    reports = Reports.unprotected(crowd.answers) if epsilon is None else randomised(crowd, epsilon)
+    assert np.abs(ChannelEM().fit(reports).value - truth).mean() < 0.1
 
 
 def test_truths_on_the_scale_are_the_latent_ones_clipped_to_it() -> None:

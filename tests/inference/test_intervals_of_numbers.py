@@ -13,7 +13,7 @@ from crowdveil.inference.clipping import means_seen, spread_of_errors
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded
 from crowdveil.inference.numbers import common_freedom, pooled, spread_of, tails_at
 from crowdveil.inference.ratios import Ratio
-from crowdveil.inference.truth_grid import truth_grid
+from crowdveil.inference.truth_grid import quantiles, truth_grid
 from crowdveil.inference.truth_law import TruthLaw
 from crowdveil.mechanisms import mechanism
 
@@ -112,7 +112,7 @@ def test_variances_that_rare_lies_tear_apart_do_not_count_as_different(epsilon: 
 def test_where_reports_tell_nothing_the_law_of_the_truths_stays_as_it_was() -> None:
     grid = truth_grid(Scale(0, 6))
     law = TruthLaw(2.0, 3.0, 0.6, 0.3)
-    stays = law.fitted(grid, 1e9 * law.weights(grid), 2.0)
+    stays = law.fitted(grid, 1e9 * law.weights(grid), 0.5)
     np.testing.assert_allclose(stays.written(), law.written(), rtol=1e-5)
 
 
@@ -121,6 +121,15 @@ def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_no
     for wanted, truth in ((0.0, TruthLaw(4.5, 6.0, 0.0, 0.2)), (1.0, TruthLaw(0.0, 1.5, 1.0, 0.2))):
         law = TruthLaw.first(grid)
         for _ in range(200):
-            law = law.fitted(grid, 1e5 * truth.weights(grid), 2.0)
+            law = law.fitted(grid, 1e5 * truth.weights(grid), 0.5)
         assert law.normal == pytest.approx(wanted, abs=0.1)
         np.testing.assert_allclose(law.weights(grid), truth.weights(grid), atol=0.002)
+
+
+def test_a_prior_that_jumps_where_the_scale_ends_does_not_make_posteriors_swing() -> None:
+    grid = truth_grid(Scale(0, 6))
+    prior = TruthLaw(0.0, grid.step**2, 0.8, 0.2).weights(grid)
+    likelihood = -((grid.points - 0.2) ** 2)[None]
+    median, low, high = (each[0] for each in quantiles(grid, likelihood, prior, (0.5, 0.025, 0.975)))
+    assert -0.1 < median < 0.1
+    assert -0.4 < low < high < 2

@@ -109,9 +109,9 @@ class ChannelEMModel(MessageModel):
         if "share" not in parameters:
             parameters = self.first(np.ones(self.context.n_workers))
         message_kernels().scale_logs(*self._inputs(parameters, state), logs)
-        logs += np.log(np.maximum(parameters["prior"], 1e-300))
         confidence = np.where(state.answered, LEVEL, 0.0)
-        return self._said(quantiles(self.grid, logs, _LEVELS), state.answered) | {"confidence": confidence}
+        found = quantiles(self.grid, logs, parameters["prior"], _LEVELS)
+        return self._said(found, state.answered) | {"confidence": confidence}
 
     def _said(self, found: list[Array], known: Array) -> Columns:
         """Value and interval; of truths on the scale, the posterior of the latent number's nearest one."""
@@ -141,8 +141,8 @@ class ChannelEMModel(MessageModel):
         return Verdict(floor, () if floor.informative else (floor.sentence,))
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
-        logs = np.log(np.maximum(parameters["prior"], 1e-300))[None]
-        return self._said(quantiles(self.grid, logs, _LEVELS), answered)
+        nothing = np.zeros((1, len(self.grid.points)))
+        return self._said(quantiles(self.grid, nothing, parameters["prior"], _LEVELS), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ class ChannelEM(IterativeMethod):
     max_iter: int = 100
     tol: float = 3e-3
     spread_weight: float = 5.0
-    truth_weight: float = 2.0
+    truth_weight: float = 0.5
     truths: Truths = "anywhere"
     precision: Precision = "float32"
 

@@ -85,29 +85,31 @@ def truth_grid(domain: Domain) -> TruthGrid:
     return TruthGrid(numbers, np.linspace(low, high, n_points), atoms, spreads)
 
 
-def quantiles(grid: TruthGrid, logs: Array, wanted: tuple[float, ...]) -> list[Floats]:
-    """Quantiles of posteriors given by their logs, question × point.
+def quantiles(grid: TruthGrid, logs: Array, prior: Floats, wanted: tuple[float, ...]) -> list[Floats]:
+    """Quantiles of posteriors given by the logs of their likelihoods, question × point, and the prior of every point.
 
-    Log-posteriors are smooth on the scale of the workers' spreads, so a cubic spline through the grid stands for them
-    between its points, however sharp the posterior is.
+    Log-likelihoods are smooth on the scale of the workers' spreads, so a cubic spline through the grid stands for them
+    between its points, however sharp the posterior is. The prior may jump where the scale ends; a spline would swing.
     """
-    parts = [_quantiles(grid, logs[first : first + _CHUNK], wanted) for first in range(0, len(logs), _CHUNK)]
+    parts = [_quantiles(grid, logs[first : first + _CHUNK], prior, wanted) for first in range(0, len(logs), _CHUNK)]
     return [np.concatenate([part[k] for part in parts]) if parts else np.empty(0) for k in range(len(wanted))]
 
 
-def _quantiles(grid: TruthGrid, logs: Array, wanted: tuple[float, ...]) -> list[Floats]:
+def _quantiles(grid: TruthGrid, logs: Array, prior: Floats, wanted: tuple[float, ...]) -> list[Floats]:
     n_grid, step = len(grid.grid), grid.step
-    smooth = np.maximum(logs[:, :n_grid], logs[:, :n_grid].max(axis=1, keepdims=True) - 1e4)
-    near = smooth >= smooth.max(axis=1, keepdims=True) - _NEAR
+    held = logs + np.log(np.maximum(prior, 1e-300))
+    near = held[:, :n_grid] >= held[:, :n_grid].max(axis=1, keepdims=True) - _NEAR
     first = np.maximum(near.argmax(axis=1) - 1, 0)
     last = np.minimum(n_grid - near[:, ::-1].argmax(axis=1), n_grid - 1)
     low, high = grid.grid[first], grid.grid[last]
     width = (high - low) / _FINE
     places = low[:, None] + (np.arange(_FINE) + 0.5) * width[:, None]
-    fine = _spline(grid.grid, smooth, places) + np.log(width / step)[:, None]
+    smooth = np.maximum(logs[:, :n_grid], logs[:, :n_grid].max(axis=1, keepdims=True) - 1e4)
+    density = np.maximum(np.interp(places, grid.grid, prior[:n_grid]), 1e-300)
+    fine = _spline(grid.grid, smooth, places) + np.log(density) + np.log(width / step)[:, None]
     atoms = np.broadcast_to(grid.atoms, (len(logs), len(grid.atoms)))
     everywhere = np.concatenate([places, atoms], axis=1)
-    mass = np.concatenate([fine, logs[:, n_grid:]], axis=1)
+    mass = np.concatenate([fine, held[:, n_grid:]], axis=1)
     mass = np.exp(mass - mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)
     reach = np.concatenate([np.broadcast_to(width[:, None], places.shape), np.zeros_like(atoms)], axis=1)

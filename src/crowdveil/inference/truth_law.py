@@ -1,8 +1,8 @@
 """The law of the truths: one part normal, which may reach beyond the scale, the other even on it.
 
-Of either, what is nearest to a level lies in part on it. The normal law's mean and variance and all parts are set by
-the reports (type-II maximum likelihood). Levels and the rest have the same law, so that truths cannot seem to be levels
-because levels end with the scale.
+Of either, some lie on the levels and the rest anywhere. The normal law's mean and variance and all parts are set by the
+reports (type-II maximum likelihood). Without the even part, truths that end with the scale would seem to be levels,
+because levels do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from crowdveil.inference.truth_grid import TruthGrid
 
@@ -25,7 +24,7 @@ _STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class TruthLaw:
-    """`mean` and `variance` of the normal part, how much `normal` and how much of what is on the scale on `levels`."""
+    """`mean` and `variance` of the normal part, how much of the whole is `normal`, and how much lies on `levels`."""
 
     mean: float
     variance: float
@@ -49,41 +48,29 @@ class TruthLaw:
         return self._normal(grid) + self._even(grid)
 
     def _normal(self, grid: TruthGrid) -> Floats:
-        logs = -((grid.grid - self.mean) ** 2) / (2 * self.variance)
-        return self.normal * self._spread_out(grid, np.exp(logs - logs.max()), self._cells(grid))
-
-    def _cells(self, grid: TruthGrid) -> Floats:
-        """How much of the normal law is nearest to each level."""
-        return np.diff(ndtr((grid.edges - self.mean) / np.sqrt(self.variance)))
+        logs = -((grid.points - self.mean) ** 2) / (2 * self.variance)
+        return self.normal * self._in_parts(grid, logs)
 
     def _even(self, grid: TruthGrid) -> Floats:
-        cells = np.full(len(grid.numbers), 1 / len(grid.numbers))
-        return (1 - self.normal) * self._spread_out(grid, np.ones(len(grid.grid)), cells)
+        logs = np.where((grid.points > grid.edges[0]) & (grid.points < grid.edges[-1]), 0.0, -np.inf)
+        return (1 - self.normal) * self._in_parts(grid, logs)
 
-    def _spread_out(self, grid: TruthGrid, density: Floats, cells: Floats) -> Floats:
-        """A law of this density on the grid, of which levels take their part of the cells around them."""
-        inside, on_scale = on_the_scale(grid), float(cells.sum())
-        levels = self.levels if len(grid.atoms) else 0.0
-        for part, mass in ((inside, (1 - levels) * on_scale), (~inside, 1 - on_scale)):
-            density[part] *= mass / max(float(density[part].sum()), 1e-300)
-        law = density
-        if levels:
-            atoms = np.empty_like(cells)
-            atoms[np.argsort(grid.atoms, kind="stable")] = levels * cells
-            law = np.concatenate([density, atoms])
-        law /= law.sum()
-        return law
+    def _in_parts(self, grid: TruthGrid, logs: Floats) -> Floats:
+        """A law given by its logs, of which the levels have their part."""
+        if not len(grid.atoms):
+            return _from_logs(logs)
+        anywhere, on_levels = (_from_logs(each) for each in np.split(logs, [len(grid.grid)]))
+        return np.concatenate([(1 - self.levels) * anywhere, self.levels * on_levels])
 
     def fitted(self, grid: TruthGrid, counts: Array, weight: float) -> TruthLaw:
         """The next law when each point was the truth so often; `weight` pseudo-questions follow the first normal."""
         part = np.divide(self._normal(grid), np.maximum(self.weights(grid), 1e-300))
         normal = counts * part
-        total, anywhere = counts.sum(), counts[: len(grid.grid)]
-        rest, levels = anywhere[on_the_scale(grid)].sum(), counts[len(grid.grid) :].sum()
+        total, levels = counts.sum(), counts[len(grid.grid) :].sum()
         return TruthLaw(
             *self._moved(grid, normal + weight * TruthLaw.first(grid)._normal(grid) / _NORMAL),
             float((normal.sum() + _QUESTIONS * _NORMAL) / (total + _QUESTIONS)),
-            float((levels + _QUESTIONS * _ON_LEVELS) / (rest + levels + _QUESTIONS)),
+            float((levels + _QUESTIONS * _ON_LEVELS) / (total + _QUESTIONS)),
         )
 
     def _moved(self, grid: TruthGrid, counts: Array) -> tuple[float, float]:
@@ -99,15 +86,15 @@ class TruthLaw:
             found = _moments(grid, TruthLaw(mean, variance, 1.0, self.levels)._normal(grid))
             if abs(found[0] - wanted[0]) + abs(found[1] - wanted[1]) ** 0.5 < 1e-7 * grid.range:
                 break
-            mean = float(np.clip(mean + wanted[0] - found[0], grid.grid[0], grid.grid[-1]))
+            mean = float(np.clip(mean + wanted[0] - found[0], grid.numbers.min(), grid.numbers.max()))
             variance = float(np.clip(variance * wanted[1] / max(found[1], 1e-12), grid.step**2, widest))
         return mean, variance
 
 
-def on_the_scale(grid: TruthGrid) -> NDArray[np.bool_]:
-    """Which points of the grid have a nearest level."""
-    found: NDArray[np.bool_] = (grid.grid > grid.edges[0]) & (grid.grid < grid.edges[-1])
-    return found
+def _from_logs(logs: Floats) -> Floats:
+    weights: Floats = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    return weights
 
 
 def _moments(grid: TruthGrid, counts: Array) -> tuple[float, float]:
