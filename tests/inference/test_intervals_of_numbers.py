@@ -87,7 +87,7 @@ def test_the_spread_of_errors_is_found_although_the_scale_cuts_them(spread: floa
     answers = np.clip(np.rint(truth[:, None] + spread * rng.standard_normal((4000, 10))), 0, 6)
     mean, squares = answers.mean(axis=1), ((answers - answers.mean(axis=1, keepdims=True)) ** 2).sum()
     seen = means_seen(mean, np.full(4000, 9.0), 0.0, Scale(0, 6))
-    assert spread_of_errors(seen, squares, Scale(0, 6)) == pytest.approx(spread, rel=0.06)
+    assert spread_of_errors(seen["means"], squares, Scale(0, 6)) == pytest.approx(spread, rel=0.06)
     assert np.sqrt(squares / 36000) < 0.95 * spread or spread < 1
 
 

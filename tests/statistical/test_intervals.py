@@ -110,6 +110,12 @@ def test_truths_at_the_ends_of_a_scale_are_held(name: str, epsilon: float | None
     assert 0.90 <= held <= 0.98
 
 
+@pytest.mark.parametrize("name", ["mean", "weighted-mean"])
+def test_truths_at_the_ends_are_held_where_participation_is_protected(name: str) -> None:
+    held, _ = _held(name, _at_the_ends, lambda answers, seed: protected(answers, 4.0, seed, protect_participation=True))
+    assert 0.90 <= held <= 0.98
+
+
 def test_channel_em_does_not_leave_out_the_ends_of_the_scale_where_reports_tell_little() -> None:
     noisy = mechanism("discrete-gaussian", epsilon=0.5)
     held, width = _held("channel-em", _at_the_ends, lambda answers, seed: noisy.randomize(answers, entropy_from(seed)))

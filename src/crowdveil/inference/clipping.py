@@ -15,7 +15,9 @@ from scipy.special import ndtr
 
 from crowdveil.domain import Domain
 from crowdveil.inference.model import Columns, Statistics
-from crowdveil.inference.numbers import bounds_of, half_step
+from crowdveil.inference.numbers import bounds_of, half_step, noise_at
+from crowdveil.inference.ratios import Sums, around, middle_of
+from crowdveil.reports import AnyChannel
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -30,19 +32,37 @@ def means_seen(value: Array, weight: Array, noise: Array | float, domain: Domain
     return {"means": np.bincount(place, weight, minlength=_BINS), "noise": np.asarray((weight * noise).sum())}
 
 
-def spread_of_errors(statistics: Statistics, squares: float, domain: Domain) -> float:
+def hidden_means_seen(found: Sums, reports: Array, channels: tuple[AnyChannel, ...], domain: Domain) -> Statistics:
+    """The same where participation is protected: `noise` of a report that is an answer, `silence` of any other."""
+    value = np.clip(found.value(domain), *bounds_of(domain))
+    given, silent = (noise_at(value, reports, channels, domain, given=part) for part in (1.0, 0.0))
+    return {
+        **means_seen(value, found.freedom, given, domain),
+        "silence": np.asarray((found.freedom * silent).sum()),
+        "around": np.asarray(around(found.squares, value - middle_of(domain)).sum()),
+    }
+
+
+def squares_left(statistics: Statistics, squares: float, given: float = 1.0) -> float:
+    """The weighted squares of the answers, the channels' noise taken out, when so much is `given` of what may be."""
+    noise = float(statistics["noise"])
+    if "silence" in statistics:
+        noise = given * noise + (1 - given) * float(statistics["silence"])
+    return (squares - noise) / given
+
+
+def spread_of_errors(means: Array, squares: float, domain: Domain) -> float:
     """The standard deviation of errors before the scale cut them, from the weighted squares that are left (bisection).
 
     Errors within a third of a level count as that: what is left of them is rounding.
     """
     low, high = bounds_of(domain)
-    weight, wanted = statistics["means"], squares - float(statistics["noise"])
-    means = low + (np.arange(_BINS) + 0.5) / _BINS * (high - low)
+    places = low + (np.arange(_BINS) + 0.5) / _BINS * (high - low)
     least, most = 2 * half_step(domain) / 3, (high - low) / 2
     for _ in range(40):
         middle = (least + most) / 2
         centres, variances = _censored(domain, middle)
-        short = weight @ np.interp(means, centres, variances) < wanted
+        short = means @ np.interp(places, centres, variances) < squares
         least, most = (middle, most) if short else (least, middle)
     return (least + most) / 2
 

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
-from crowdveil.inference.clipping import means_seen, reaching_out, spread_of_errors
+from crowdveil.inference.clipping import (
+    hidden_means_seen,
+    means_seen,
+    reaching_out,
+    spread_of_errors,
+    squares_left,
+)
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded, with_interval
@@ -159,7 +165,7 @@ class CentreModel(_NoPasses):
         if isinstance(state, Bounds):
             return {"inside": state.inside.sum(), "beside": state.beside.sum()}, state
         if isinstance(state, Ratios):
-            return spread_of(state.sums.squares[0], state.sums.freedom) | state.sums.statistics(), state
+            return spread_of(state.sums.squares[0], state.sums.freedom) | self._hidden(state), state
         found = spread_of(state.squares, state.freedom, state.tails)
         if state.clipped:
             found |= means_seen(state.value, state.freedom, state.noise, self.context.domain)
@@ -171,11 +177,15 @@ class CentreModel(_NoPasses):
         if "mass" in statistics:
             crowd = crowd_of(statistics)
             first = statistics | {"squares": statistics["squares"][0]}
-            return {**crowd, "prior": np.array(common_freedom(first, float(crowd["covariance"][0])))}
+            squares = squares_left(statistics, float(statistics["around"]), float(crowd["given"]))
+            errors = spread_of_errors(statistics["means"], squares, self.context.domain)
+            prior = common_freedom(first, float(crowd["covariance"][0]))
+            return {**crowd, "prior": np.array(prior), "errors": np.array(errors)}
         variance = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
         found = {"crowd": np.array(variance), "prior": np.array(common_freedom(statistics, variance))}
         if "means" in statistics:
-            found["errors"] = np.array(spread_of_errors(statistics, float(statistics["squares"]), self.context.domain))
+            squares = squares_left(statistics, float(statistics["squares"]))
+            found["errors"] = np.array(spread_of_errors(statistics["means"], squares, self.context.domain))
         return found
 
     def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
@@ -196,7 +206,12 @@ class CentreModel(_NoPasses):
         noise = noise_at(value, state.reports, self.context.channels, domain, given=given)
         rounded = rounding(domain, (around(spread, value - middle_of(domain)) - noise) / given)
         ratio = ratio_of(found, parameters, spread)
-        return ratio.columns(raw, found.freedom + prior, found.count > 0, domain, rounded=rounded)
+        columns = ratio.columns(raw, found.freedom + prior, found.count > 0, domain, rounded=rounded)
+        return reaching_out(columns, float(parameters["errors"]), domain)
+
+    def _hidden(self, state: Ratios) -> Statistics:
+        seen = hidden_means_seen(state.sums, state.reports, self.context.channels, self.context.domain)
+        return seen | state.sums.statistics()
 
     def at_once(self, rows: Rows) -> Columns:
         """All of a table in one go."""

@@ -18,7 +18,13 @@ from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.clipping import means_seen, reaching_out, spread_of_errors
+from crowdveil.inference.clipping import (
+    hidden_means_seen,
+    means_seen,
+    reaching_out,
+    spread_of_errors,
+    squares_left,
+)
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
 from crowdveil.inference.floors import number_tally, number_verdict
@@ -99,7 +105,9 @@ class WeightedMeanModel:
         if state.answered is None and not self.as_answers:
             found |= means_seen(value, mass, self._channels(value, state, 1.0), self.context.domain)
         if state.answered is not None:
-            found |= {f"answered {name}": each for name, each in state.answered.statistics().items()}
+            seen = hidden_means_seen(state.answered, state.reports, self.context.channels, self.context.domain)
+            hidden = seen | state.answered.statistics()
+            found |= {f"answered {name}": each for name, each in hidden.items()}
         return found, state
 
     def _means(self, block: Block, parameters: Parameters, rows: Numbers) -> tuple[Array, Array]:
@@ -121,20 +129,14 @@ class WeightedMeanModel:
         crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
         variance = shrunk(statistics["squares"], statistics["freedom"], crowd)
         answered = {name[9:]: each for name, each in statistics.items() if name.startswith("answered ")}
+        squares = parameters["weight"] @ (statistics["count"] * variance)
         return {
-            **(crowd_of(answered) if answered else {}),
-            **self._errors(statistics, parameters["weight"] @ (statistics["count"] * variance)),
+            **(_of_the_hidden(answered) if answered else _of_the_seen(statistics, float(squares))),
             "weight": 1 / np.maximum(spread, floor),
             "variance": variance,
             "freedom": statistics["freedom"] + PRIOR_FREEDOM,
             "floor": np.array(floor),
         }
-
-    def _errors(self, statistics: Statistics, squares: Array) -> Parameters:
-        """How far the errors of the answers spread, those of workers with much weight above all."""
-        if "means" not in statistics:
-            return {}
-        return {"errors": np.array(spread_of_errors(statistics, float(squares), self.context.domain))}
 
     def project(self, parameters: Parameters) -> Parameters:
         return {
@@ -161,14 +163,21 @@ class WeightedMeanModel:
         if state.answered is None or "given" not in parameters:
             spread = whole / np.maximum(mass, 1e-9) ** 2
             columns = with_interval(raw, spread, freedom, count > 0, domain, rounded=rounded)
-            return reaching_out(columns, float(parameters["errors"]), domain) if "errors" in parameters else columns
+            return self._reaching_out(columns, parameters)
         squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
         # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
         equal = sums(rows.question, weight, n) / squares
         worth, centred = equal**2 * squares, total - mass * middle_of(domain)
         found = Sums(worth, equal * centred, equal * mass, np.zeros((3, n)))
         hidden = _hidden(found, whole / squares, parameters, domain)
-        return hidden.columns(raw, freedom, count > 0, domain, rounded=rounded)
+        return self._reaching_out(hidden.columns(raw, freedom, count > 0, domain, rounded=rounded), parameters)
+
+    def _reaching_out(self, columns: Columns, parameters: Parameters) -> Columns:
+        """The interval with what the ends of the scale do to it, once the spread of the errors is known."""
+        if "means" not in parameters:
+            return columns
+        domain = self.context.domain
+        return reaching_out(columns, spread_of_errors(parameters["means"], float(parameters["left"]), domain), domain)
 
     def _channels(self, raw: Array, state: Told, given: float) -> Array:
         """The part of a report's variance that is its channel's, by question."""
@@ -218,6 +227,20 @@ class WeightedMean(IterativeMethod):
         if hides(context.channels) and not self.as_answers:
             verdict = replace(verdict, warnings=(_RATIO, *verdict.warnings))
         return Closing(_skills(parameters["variance"], tally["reports"]), verdict)
+
+
+def _of_the_seen(statistics: Statistics, squares: float) -> Parameters:
+    """What tells how far errors spread, those of workers with much weight above all; nothing for reports as answers."""
+    if "means" not in statistics:
+        return {}
+    return {"means": statistics["means"], "left": np.array(squares_left(statistics, squares))}
+
+
+def _of_the_hidden(statistics: Statistics) -> Parameters:
+    """The same, and who answers."""
+    crowd = crowd_of(statistics)
+    left = squares_left(statistics, float(statistics["around"]), float(crowd["given"]))
+    return {**crowd, "means": statistics["means"], "left": np.array(left)}
 
 
 def _hidden(found: Sums, variance: Array, parameters: Parameters, domain: Domain) -> Ratio:
