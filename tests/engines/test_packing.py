@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import fields, is_dataclass
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdveil.engines.packing import from_bytes, to_bytes
+from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil.engines.packing import FORM, from_bytes, to_bytes
+from crowdveil.inference import METHODS
+from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.blocks import blocks_of, context_of
 
 ARRAYS = {"odd": np.arange(7, dtype=np.uint16), "none": np.zeros((0, 3)), "wide": np.arange(6.0).reshape(2, 3)}
 
@@ -27,3 +34,25 @@ def test_arrays_are_views_of_what_was_read() -> None:
     assert len(data) % 64 == 0, "the next block in the same column would not be aligned"
     found = from_bytes(data)
     assert all(np.shares_memory(array, np.frombuffer(data, np.uint8)) for array in found.values() if array.size)
+
+
+def shape_of(value: object) -> object:
+    """Names and kinds, without what is in them."""
+    if is_dataclass(value):
+        return type(value).__name__, [(each.name, shape_of(getattr(value, each.name))) for each in fields(value)]
+    if isinstance(value, tuple):
+        return [shape_of(each) for each in value]
+    return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def test_what_is_packed_changes_only_with_its_form() -> None:
+    """Else `--resume` reads what another version left, and ends in a traceback: raise FORM, and copy the hash."""
+    column = np.zeros(1, dtype=np.int64)
+    kept = []
+    for name, kind in sorted(METHODS.items()):
+        if issubclass(kind, IterativeMethod):
+            domain = Scale(0, 1) if kind.numeric else Choices(("a", "b"))
+            reports = Reports.unprotected(Answers(column, column, column, column, column, domain))
+            (block,) = blocks_of(reports, 1)
+            kept.append((name, shape_of(block), shape_of(kind().model(context_of(reports)).begin(block))))
+    assert (FORM, hashlib.sha256(repr(kept).encode()).hexdigest()[:12]) == (3, "648ba8614f1e")
