@@ -14,6 +14,7 @@ from crowdveil.inference import ChannelBP, Majority
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.leaning import weight_of
 from crowdveil.inference.threads import LocalSession
+from crowdveil.inference.type_model import TypeModel
 from crowdveil.inference.worker_types import worker_types
 
 LEANING = ((0.92, 0.08), (0.4, 0.6))
@@ -53,35 +54,49 @@ def test_answers_as_often_one_as_the_other_do_not_tell() -> None:
     assert due_to_classes(reported(answers, 1.0, 2)) == pytest.approx(0.5, abs=0.2)
 
 
-def test_each_report_is_foretold_by_all_the_others() -> None:
+@pytest.mark.parametrize("gold", [-1, 1])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_each_report_is_foretold_by_all_the_others(hidden: bool, gold: int) -> None:
     """On a tree belief propagation is exact: ada answers both questions, bob and cy one each."""
     worker, question, report = (np.array(column) for column in ([0, 1, 0, 2], [0, 0, 1, 1], [0, 0, 1, 0]))
     answers = Answers(worker, question, report, np.arange(3), np.arange(2), Choices(("a", "b")))
-    reports = reported(answers, 1.0, 3)
+    reports = reported(answers, 1.0, 3, hidden=hidden)
+    # With participation hidden everybody reports on everything; a tree is what these four make.
+    pairs = list(zip(reports.worker.tolist(), reports.question.tolist(), strict=True))
+    reports = reports.rows(np.array([pairs.index(pair) for pair in zip(worker, question, strict=True)]))
     # So many pseudo-workers that the law of types stays what it is, and even classes.
     method = ChannelBP(classes="even", type_weight=1e12, tol=1e-12, precision="float64")
     model = method.model(context_of(reports))
-    session = method.engine.open(model, reports, None)
+    session = method.engine.open(model, reports, np.array([gold, -1], dtype=np.int32))
     parameters = model.m_step(session.e_pass({}), {})
     for _ in range(200):
         parameters = model.m_step(session.e_pass(parameters), parameters)
     assert isinstance(session, LocalSession)
-    expected = np.log(foretold_exactly(reports))
+    expected = np.log(foretold_exactly(reports, parameters["share"], gold))
     np.testing.assert_allclose(session.states[0].foretold, [expected[:2].sum(), expected[2:].sum()], rtol=1e-6)
 
 
-def foretold_exactly(reports: Reports) -> NDArray[Any]:
+def foretold_exactly(reports: Reports, share: NDArray[Any], gold: int) -> NDArray[Any]:
     """P(report | the other three): ada and bob on the first question, ada and cy on the second; by summing it all."""
     types = worker_types(2)
     answer = types.ability[:, None, None] * np.eye(2) + (1 - types.ability)[:, None, None] * types.leaning[:, None, :]
-    table = answer @ reports.channels[0].table  # type × truth × report
-    codes = reports.report[np.lexsort((reports.worker, reports.question))]
+    channel = reports.channels[0].table
+    silent = channel[2] if len(channel) > 2 else np.zeros(channel.shape[1])
+    order = np.lexsort((reports.worker, reports.question))
+    codes, given = reports.report[order], share[reports.worker[order]]
+    first_truth = np.array([0.5, 0.5]) if gold < 0 else np.eye(2)[gold]
+
+    def seen(row: int) -> NDArray[Any]:
+        """Type × truth."""
+        spoken = (answer @ channel[:2])[:, :, codes[row]]
+        mixed: NDArray[Any] = given[row] * spoken + (1 - given[row]) * silent[codes[row]]
+        return mixed
 
     def chance(known: tuple[int, ...]) -> float:
-        ada, bob, also, cy = (table[:, :, codes[row]] if row in known else np.ones((len(types), 2)) for row in range(4))
+        ada, bob, also, cy = (seen(row) if row in known else np.ones((len(types), 2)) for row in range(4))
         first, second = types.share @ bob, types.share @ cy
         both = np.einsum("s,st,su->tu", types.share, ada, also)
-        return float(first @ both @ second) / 4
+        return float((first * first_truth) @ both @ second) / 2
 
     return np.array([chance((0, 1, 2, 3)) / chance(tuple({0, 1, 2, 3} - {row})) for row in range(4)])
 
@@ -105,6 +120,44 @@ def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
         answers = Answers(worker, question, answer, np.arange(80), np.arange(500), Choices(tuple("abcd")))
         found.append(due_to_classes(reported(answers, 0.5, seed)))
     assert np.mean(found) > 0.35
+
+
+def test_few_who_answer_much_count_by_their_reports() -> None:
+    """Four who say the first option to everything are half of the reports, though few of the workers."""
+    found = []
+    for seed in range(3):
+        answers, _ = crowd(seed, PLAIN, 0.5, n_questions=400, per_question=5)
+        rng = np.random.default_rng(seed)
+        question = np.concatenate([answers.question, np.repeat(np.arange(400), 4)])
+        # The sixty become three hundred who answer less.
+        some = answers.worker + 60 * rng.integers(0, 5, len(answers))
+        worker = np.concatenate([some, np.tile(np.arange(300, 304), 400)])
+        answer = np.concatenate([answers.answer, (rng.random(1600) >= 0.9).astype(np.int64)])
+        crowded = Answers(worker, question, answer, np.arange(304), np.arange(400), answers.domain)
+        found.append(due_to_classes(reported(crowded, 2.0, seed)))
+    assert 0.2 < np.mean(found) < 0.8
+
+
+def test_what_frequencies_foretell_goes_by_each_workers_own_share() -> None:
+    answers, _ = crowd(7, PLAIN, 0.7, n_questions=50, per_question=6)
+    reports = reported(answers, 2.0, 7, hidden=True)
+    method = ChannelBP(classes="even")
+    model = method.model(context_of(reports))
+    assert isinstance(model, TypeModel)
+    session = method.engine.open(model, reports, None)
+    share, table = np.linspace(0.1, 0.9, 60), reports.channels[0].table
+    expected = sum(
+        np.log(share[worker] * (0.7 * table[0] + 0.3 * table[1])[code] + (1 - share[worker]) * table[2, code])
+        for worker, code in zip(reports.worker, reports.report, strict=True)
+    )
+    found = model.usual(np.array([0.7, 0.3]), share, session.states[0])
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_nobody_and_nothing_do_not_tell() -> None:
+    none = np.empty(0, dtype=np.int64)
+    nobody = Answers(none, none, none, none, none, Choices(("a", "b")))
+    assert due_to_classes(reported(nobody, 1.0, 1)) == 0.5
 
 
 def test_results_mix_both_explanations() -> None:

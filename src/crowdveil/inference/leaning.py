@@ -42,15 +42,17 @@ class EitherModel(MessageModel):
         return state, replace(state, **own)
 
     def e_step(self, block: Block, parameters: Parameters, state: States) -> tuple[Statistics, States]:
+        reports = np.bincount(state[0].worker, minlength=self.context.n_workers).astype(np.float64)
         if "share" not in parameters:
-            return self.classes.e_step(block, parameters, state[0])[0], state
-        first, _ = self.classes.e_step(block, _one(parameters, ""), state[0])
-        second, _ = self.leaning.e_step(block, _one(parameters, _OTHER), state[1])
-        # Either could say how often an option is named; how far shrinkage lets it do so must not decide.
-        usual = self.classes.usual(_one(parameters, "")) - self.leaning.usual(_one(parameters, _OTHER))
-        seen = np.bincount(state[0].symbol, minlength=len(usual))
-        ahead = state[0].foretold.sum() - state[1].foretold.sum() - seen @ usual
-        return _named(first, "") | _named(second, _OTHER) | {"ahead": np.array(ahead)}, state
+            return self.classes.e_step(block, parameters, state[0])[0] | {"reports": reports}, state
+        found: Statistics = {"reports": reports}
+        ahead = 0.0
+        for sign, end, model, each in ((1, "", self.classes, state[0]), (-1, _OTHER, self.leaning, state[1])):
+            known = _one(parameters, end)
+            found |= _named(model.e_step(block, known, each)[0] | {"named": _by_report(each)}, end)
+            # Either could say how often an option is named; how far shrinkage lets it do so must not decide.
+            ahead += sign * (each.foretold.sum() - model.usual(known["answers"], known["share"], each))
+        return found | {"ahead": np.array(ahead)}, state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         # What hardly counts need not come to rest.
@@ -59,12 +61,24 @@ class EitherModel(MessageModel):
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "ahead" not in statistics:
-            first = self.classes.m_step(statistics, {})
-            return {**_named(first, ""), **_named(first, _OTHER), **parameters}
+            start = self.classes.m_step(statistics, {})
+            both = {**_named(start, ""), **_named(start, _OTHER), **parameters}
+            return both | self._foreseen(both, statistics)
         first = self.classes.m_step(_one(statistics, ""), _one(parameters, ""))
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
+        both = _named(first, "") | _named(second, _OTHER)
         weight = np.array([weight_of(float(statistics["ahead"]))])
-        return _named(first, "") | _named(second, _OTHER) | {"due_to_classes": weight}
+        return both | self._foreseen(both, statistics) | {"due_to_classes": weight}
+
+    def _foreseen(self, both: Parameters, statistics: Statistics) -> dict[str, Array]:
+        """The answers that each explanation expects of the reports as a whole."""
+        reports, found = statistics["reports"], {}
+        for model, end in ((self.classes, ""), (self.leaning, _OTHER)):
+            classes = np.exp(both["log_classes" + end])
+            if "named" + end in statistics:
+                classes = statistics["named" + end] / max(float(reports.sum()), 1.0)
+            found["answers" + end] = model.foreseen(_one(both, end), reports, classes)
+        return found
 
     def first(self, share: Array) -> Parameters:
         """Before anything is known."""
@@ -100,6 +114,12 @@ def belief_of(parameters: Parameters) -> Array:
     if "belief" + _OTHER not in parameters:
         return normalised(parameters["belief"])
     return _mixed(_weights(parameters), [normalised(parameters["belief" + end]) for end in ("", _OTHER)])
+
+
+def _by_report(state: MessageState) -> Array:
+    """How many reports are about questions of each class."""
+    counted: Array = np.diff(state.starts).astype(np.float64) @ state.posterior
+    return counted
 
 
 def weight_of(ahead: float) -> float:

@@ -73,16 +73,23 @@ class TypeModel(MessageModel):
         )
         return moved
 
-    def usual(self, parameters: Parameters) -> Array:
-        """The logarithm of how often each symbol is to be expected, whoever reports on whatever question."""
-        types = normalised(parameters["belief"]).mean(axis=0)
-        classes = parameters.get("counted", np.exp(parameters["log_classes"]))
-        options = self.emission.table[: self.emission.n_options]
-        ability = float(types @ self.types.ability)
-        answer = ability * classes + (types * (1 - self.types.ability)) @ self.types.leaning
-        share = float(parameters["share"].mean())
-        logs: Array = np.log(np.maximum(share * answer @ options + (1 - share) * self.empty(), 1e-300))
-        return logs
+    def foreseen(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
+        """How often each option is to be expected as an answer: of all who report, each by the number of reports."""
+        types = reports @ normalised(parameters["belief"]) / max(float(reports.sum()), 1.0)
+        answers: Array = float(types @ self.types.ability) * classes
+        answers += (types * (1 - self.types.ability)) @ self.types.leaning
+        return answers
+
+    def usual(self, answers: Array, share: Array, state: MessageState) -> float:
+        """The logarithm of how likely the reports were if nothing but the frequencies of answers were known."""
+        symbols = answers @ self.emission.table[: self.emission.n_options]
+        if not self.emission.with_empty:
+            seen = np.bincount(state.symbol, minlength=len(symbols))
+            return float(seen @ np.log(np.maximum(symbols, 1e-300)))
+        # How much is answered differs from worker to worker, and from channel to channel.
+        given = share[state.worker]
+        chance = given * symbols[state.symbol] + (1 - given) * self.empty()[state.symbol]
+        return float(np.log(np.maximum(chance, 1e-300)).sum())
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
@@ -100,7 +107,6 @@ class TypeModel(MessageModel):
             "share": parameters["share"],
             "log_types": log_types,
             "log_classes": np.log(classes / classes.sum()),
-            "counted": statistics["classes"] / max(float(statistics["questions"]), 1.0),
         }
 
     def first(self, share: Array) -> Parameters:
