@@ -17,7 +17,7 @@ from crowdveil.inference.truth_grid import TruthGrid
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-_QUESTIONS, _ON_LEVELS, _NORMAL = 25.0, 0.2, 0.5
+_QUESTIONS, _ON_LEVELS, _NORMAL = 25.0, 0.2, 0.8
 """Pseudo-questions for the parts of the law, the part of them with truths on levels, and that of the normal law."""
 _STEPS = 50
 
