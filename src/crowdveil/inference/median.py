@@ -14,7 +14,7 @@ from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.finishing import LEVEL, QUANTILE, on_simplex
+from crowdveil.inference.finishing import QUANTILE, on_simplex
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import number_tally, number_verdict
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
@@ -164,21 +164,14 @@ def _woodruff(places: Array, distance: Array) -> tuple[Array, Array]:
     Answers spread evenly around their level, so that the share below any number is a sum of votes, unbiased as they
     are; at the median it is one half up to a noise whose variance the channels tell. `distance` is how many standard
     deviations it lies from one half at each place. The true share only rises with the number: where noise lets the sum
-    fall, the middle between the highest so far and the lowest to come stands for it. A share that is too low even if
-    chance had as many tries as there are levels (Bonferroni) rules out all lower numbers. Where the sum falls by more
-    than noise would be allowed for, nothing tells the numbers' order, and all from the first to the last possible one
-    are held.
+    fall, the middle between the highest so far and the lowest to come stands for it. Where it falls by more than noise
+    would be allowed for, nothing tells the numbers' order, and all from the first to the last possible one are held.
     """
     so_far = np.maximum.accumulate(distance, axis=1)
     to_come = np.minimum.accumulate(distance[:, ::-1], axis=1)[:, ::-1]
     torn = (so_far - to_come).max(axis=1, keepdims=True) > 2 * QUANTILE
     low, high = (np.where(torn, side, (so_far + to_come) / 2) for side in (so_far, to_come))
-    lowest, highest = np.where(torn, so_far, to_come), np.where(torn, to_come, so_far)
-    surely = float(ndtri(1 - (1 - LEVEL) / 2 / max((len(places) - 1) // _FINER, 1)))
-    return (
-        np.maximum(_crossing(places, low, -QUANTILE), _crossing(places, lowest, -surely)),
-        np.minimum(_crossing(places, high, QUANTILE), _crossing(places, highest, surely)),
-    )
+    return _crossing(places, low, -QUANTILE), _crossing(places, high, QUANTILE)
 
 
 def _crossing(places: Array, rising: Array, height: float) -> Array:

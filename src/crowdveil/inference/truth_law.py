@@ -17,8 +17,10 @@ from crowdveil.inference.truth_grid import TruthGrid
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-_QUESTIONS, _ON_LEVELS, _NORMAL = 25.0, 0.2, 0.8
-"""Pseudo-questions for the parts of the law, the part of them with truths on levels, and that of the normal law."""
+_ON_LEVELS, _LEVELS_WEIGHT = 0.2, 25.0
+"""The part of the truths that lies on levels before anything is known, and how many pseudo-questions say so."""
+_NORMAL, _NORMAL_WEIGHT = 0.8, 5.0
+"""The same for the part of the normal law: few, or an even law would widen every narrow one."""
 _STEPS = 50
 
 
@@ -69,8 +71,8 @@ class TruthLaw:
         total, levels = counts.sum(), counts[len(grid.grid) :].sum()
         return TruthLaw(
             *self._moved(grid, normal + weight * TruthLaw.first(grid)._normal(grid) / _NORMAL),
-            float((normal.sum() + _QUESTIONS * _NORMAL) / (total + _QUESTIONS)),
-            float((levels + _QUESTIONS * _ON_LEVELS) / (total + _QUESTIONS)),
+            float((normal.sum() + _NORMAL_WEIGHT * _NORMAL) / (total + _NORMAL_WEIGHT)),
+            float((levels + _LEVELS_WEIGHT * _ON_LEVELS) / (total + _LEVELS_WEIGHT)),
         )
 
     def _moved(self, grid: TruthGrid, counts: Array) -> tuple[float, float]:
