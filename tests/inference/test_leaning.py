@@ -122,6 +122,15 @@ def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
     assert np.mean(found) > 0.35
 
 
+def test_an_explanation_that_is_behind_comes_to_rest_before_it_is_judged() -> None:
+    """Classes are learned slowly; with 30 000 questions they overtook a leaning after eighty steps by sixty nats."""
+    answers, _ = crowd(3, PLAIN, 0.7, n_questions=20, per_question=3)
+    model = ChannelBP().model(context_of(reported(answers, 1.0, 3)))
+    statistics = {"moved": 5.0, "questions": 10.0, "moved_if_leaning": 0.1, "questions_if_leaning": 10.0}
+    arrays = {name: np.array(value) for name, value in statistics.items()}
+    assert model.measure(arrays, {"due_to_classes": np.zeros(1)}) == 0.5
+
+
 def test_few_who_answer_much_count_by_their_reports() -> None:
     """Four who say the first option to everything are half of the reports, though few of the workers."""
     found = []

@@ -55,9 +55,8 @@ class EitherModel(MessageModel):
         return found | {"ahead": np.array(ahead)}, state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        # What hardly counts need not come to rest.
-        residuals = [self.classes.measure(_one(statistics, end), parameters) for end in ("", _OTHER)]
-        return float(_mixed(_weights(parameters), residuals))
+        # One that is behind before it has come to rest may yet overtake the other.
+        return max(self.classes.measure(_one(statistics, end), parameters) for end in ("", _OTHER))
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "ahead" not in statistics:
