@@ -209,7 +209,7 @@ def _growth(small: int, huge: int) -> Iterator[dict[str, Any]]:
     More questions may come with more workers, or the same ones answer more; random access to the workers' tables costs
     nothing only in the second case, where these stay in the processor's cache.
     """
-    few = _fastest(crowd(small))
+    few = _fastest(crowd(small), rounds=_ROUNDS)
     for workers, n_workers in (("as many times the workers", None), ("the same workers", small // PER_WORKER)):
         many = _fastest(crowd(huge, n_workers=n_workers), rounds=_ROUNDS)
         case = f"dawid-skene, cost per answer, {workers} (peer: {small} answers; ratio: growth)"
