@@ -102,10 +102,13 @@ class WeightedMeanModel:
         rows = columns_of(state.numbers)
         squares, freedom, count = row_kernels().residual_sums(*rows, parameters["weight"], value, mass)
         found = {"squares": squares, "freedom": freedom, "count": count}
-        if state.answered is None and not self.as_answers:
+        # How far errors spread is asked of the last weights only.
+        settled = float(parameters["floor"]) <= self.least
+        if settled and state.answered is None and not self.as_answers:
             found |= means_seen(value, mass, self._channels(value, state, 1.0), self.context.domain)
         if state.answered is not None:
-            seen = hidden_means_seen(state.answered, state.reports, self.context.channels, self.context.domain)
+            channels, domain = self.context.channels, self.context.domain
+            seen = hidden_means_seen(state.answered, state.reports, channels, domain) if settled else {}
             hidden = seen | state.answered.statistics()
             found |= {f"answered {name}": each for name, each in hidden.items()}
         return found, state
@@ -239,6 +242,8 @@ def _of_the_seen(statistics: Statistics, squares: float) -> Parameters:
 def _of_the_hidden(statistics: Statistics) -> Parameters:
     """The same, and who answers."""
     crowd = crowd_of(statistics)
+    if "means" not in statistics:
+        return crowd
     left = squares_left(statistics, float(statistics["around"]), float(crowd["given"]))
     return {**crowd, "means": statistics["means"], "left": np.array(left)}
 
