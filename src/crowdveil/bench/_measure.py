@@ -55,9 +55,15 @@ def clocked(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def per_iteration(fit: Callable[[int], object], few: int, many: int, clock: Callable[..., float] = timed) -> float:
-    """Seconds for one iteration: what `many` take more than `few`, so that loading and layout do not count."""
-    short, long = clock(lambda: fit(few)), clock(lambda: fit(many))
+def per_iteration(
+    fit: Callable[[int], object], few: int, many: int, clock: Callable[..., float] = timed, *, rounds: int = 1
+) -> float:
+    """Seconds for one iteration: what `many` take more than `few`, so that loading and layout do not count.
+
+    Of several rounds the fastest of either count, not the smallest difference: a slow start would make that too small.
+    """
+    times = [(clock(lambda: fit(few)), clock(lambda: fit(many))) for _ in range(rounds)]
+    short, long = (min(each) for each in zip(*times, strict=True))
     # On a machine so busy that few iterations took longer than many, loading and layout count against us.
     return (long - short) / (many - few) if long > short else long / many
 

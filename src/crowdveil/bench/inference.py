@@ -76,17 +76,20 @@ def _ours(name: str, n_iter: int, *, threads: int = 1) -> Method:
 
 
 def _our_iteration(
-    reports: Reports, name: str = "dawid-skene", *, threads: int = 1, clock: Callable[..., float] = timed
+    reports: Reports,
+    name: str = "dawid-skene",
+    *,
+    threads: int = 1,
+    clock: Callable[..., float] = timed,
+    rounds: int = 1,
 ) -> float:
     """Nanoseconds per answer; so many iterations that even a small crowd gives the clock something to measure."""
     many = 2 + max(10, 20_000_000 // len(reports))
     _ours(name, 1, threads=threads).fit(reports)  # what must be compiled or loaded is not timed
-    seconds = per_iteration(lambda n_iter: _ours(name, n_iter, threads=threads).fit(reports), 2, many, clock)
+    seconds = per_iteration(
+        lambda n_iter: _ours(name, n_iter, threads=threads).fit(reports), 2, many, clock, rounds=rounds
+    )
     return seconds * 1e9 / len(reports)
-
-
-def _fastest(reports: Reports, name: str = "dawid-skene", rounds: int = 2) -> float:
-    return min(_our_iteration(reports, name) for _ in range(rounds))
 
 
 def _their_iteration(peer: Callable[..., Any], frame: Any) -> float:
@@ -199,7 +202,7 @@ def _alone(name: str, n: int) -> dict[str, Any]:
     if METHODS[name].numeric:
         levels = Scale(1, reports.domain.size)
         reports = replace(reports, domain=levels, channels=(identity(levels),))
-    ours = _fastest(reports, name)
+    ours = _our_iteration(reports, name, rounds=2)
     return row(f"{name}, one iteration", n, ours, None, "", unit="ns per answer")
 
 
@@ -209,8 +212,8 @@ def _growth(small: int, huge: int) -> Iterator[dict[str, Any]]:
     More questions may come with more workers, or the same ones answer more; random access to the workers' tables costs
     nothing only in the second case, where these stay in the processor's cache.
     """
-    few = _fastest(crowd(small), rounds=_ROUNDS)
     for workers, n_workers in (("as many times the workers", None), ("the same workers", small // PER_WORKER)):
-        many = _fastest(crowd(huge, n_workers=n_workers), rounds=_ROUNDS)
+        tables = crowd(small), crowd(huge, n_workers=n_workers)
+        few, many = (_our_iteration(table, rounds=_ROUNDS) for table in tables)
         case = f"dawid-skene, cost per answer, {workers} (peer: {small} answers; ratio: growth)"
         yield row(case, huge, many, few, "ours", unit="ns per answer") | {"ratio": many / few}
