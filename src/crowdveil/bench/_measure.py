@@ -63,7 +63,7 @@ def per_iteration(
     Of several rounds the fastest of either count, not the smallest difference: a slow start would make that too small.
     """
     times = [(clock(lambda: fit(few)), clock(lambda: fit(many))) for _ in range(rounds)]
-    short, long = (min(each) for each in zip(*times, strict=True))
+    short, long = min(short for short, _ in times), min(long for _, long in times)
     # On a machine so busy that few iterations took longer than many, loading and layout count against us.
     return (long - short) / (many - few) if long > short else long / many
 
