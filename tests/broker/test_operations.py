@@ -8,13 +8,13 @@ import json
 import re
 import socket
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from broker import plain
+from waiting import until
 
 from crowdveil.client import Broker, Worker
 from crowdveil.files.reports import read_reports
@@ -42,9 +42,7 @@ def test_webhooks_are_signed_and_carry_no_report(sqlite_server: Any, make_draft:
     study = broker.call("POST", "/requester/studies", make_draft())["id"]
     for step in ("open", "close"):
         broker.call("POST", f"/requester/studies/{study}/{step}")
-    end = time.monotonic() + 60
-    while len(Listener.heard) < 2 and time.monotonic() < end:
-        time.sleep(0.2)
+    until(lambda: len(Listener.heard) >= 2)
     listener.shutdown()
     listener.server_close()
     assert sorted(json.loads(body)["event"] for _, body in Listener.heard) == ["study.closed", "study.opened"]

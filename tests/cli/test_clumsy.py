@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +16,7 @@ from threading import Event, Thread
 
 import pytest
 from cli.run import crowdveil
+from waiting import until
 
 from crowdveil.cli._common import whole_file
 from crowdveil.errors import FileError
@@ -187,13 +187,12 @@ def test_being_terminated_leaves_no_file_behind(tmp_path: Path, stalling: str) -
     running = subprocess.Popen(
         [*command, "--address", stalling, "--token", "t"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    end = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 2:
-        assert running.poll() is None, running.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    running.terminate()
-    assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", 143)
+    try:
+        until(lambda: len(list(tmp_path.iterdir())) == 2 or running.poll() is not None)
+        running.terminate()
+        assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", 143)
+    finally:
+        running.kill()
     assert list(tmp_path.iterdir()) == []
 
 

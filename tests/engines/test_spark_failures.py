@@ -7,16 +7,15 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pyspark
 import pytest
 from engines.crowds import OLD_SPARK, QUICK, QUICK_JAVA, assert_same, mixed, values_here, values_of
+from waiting import until
 
 from crowdveil import Choices, Estimate
 from crowdveil.engines.spark.session import CHECKPOINT, Reached
@@ -68,7 +67,7 @@ class Cluster:
         return Reached.from_bytes(note.read_bytes()).passes if note.is_file() else 0
 
     def wait_for(self, passes: int, driver: subprocess.Popen[str]) -> None:
-        _until(lambda: self.passes() >= passes or driver.poll() is not None)
+        until(lambda: self.passes() >= passes or driver.poll() is not None, 600)
         assert driver.poll() is None, f"the job was over before the kill: {self.log.read_text()[-3000:]}"
 
     def children(self, spelled: str) -> list[psutil.Process]:
@@ -88,14 +87,6 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _until(condition: Callable[[], Any], seconds: float = 600) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-    return found
 
 
 def _listening(port: int) -> bool:
@@ -121,7 +112,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         start("master.Master", "--port", port, "--webui-port", 0)
         chosen = method(METHOD, precision="float64", max_iter=N_PASSES, tol=0.0)
         here = chosen.fit(read_reports(folder / "reports.parquet"))
-        _until(lambda: _listening(port))
+        until(lambda: _listening(port), 600)
         address = f"spark://127.0.0.1:{port}"
         for _ in range(2):
             limits = ["--cores", 1, "--memory", "600m", "--webui-port", 0, "--work-dir", folder / "workers"]
@@ -147,7 +138,7 @@ def test_an_executor_a_python_worker_and_the_driver_die_in_mid_job(cluster: Clus
     for passes, spelled in ((1, "CoarseGrainedExecutorBackend"), (2, "pyspark.daemon")):
         cluster.wait_for(passes, driver)
         # The last one is the deepest: for Python that is a worker, not the daemon it was forked from.
-        _until(lambda spelled=spelled: cluster.children(spelled))[-1].kill()
+        until(lambda spelled=spelled: cluster.children(spelled), 600)[-1].kill()
     # The job goes on after both.
     cluster.wait_for(3, driver)
     for process in (psutil.Process(driver.pid), *psutil.Process(driver.pid).children(recursive=True)):
