@@ -86,7 +86,7 @@ class ChannelBP(IterativeMethod):
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports))
-        model = self.model(context_of(reports, _start(model, reports, start)))
+        model = replace(model, context=replace(model.context, start=_start(model, reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
         parameters = done.parameters
         if "share" not in parameters:
