@@ -35,8 +35,7 @@ def workers(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("policy", ["greedy", "random", "best-predictors", "cheapest"])
-@pytest.mark.parametrize("fairness", ["0", "1"])
+@pytest.mark.parametrize(("policy", "fairness"), [*((name, "0") for name in POLICIES), ("greedy", "1")])
 def test_json_names_who_is_chosen_and_why(past: Path, workers: Path, policy: str, fairness: str) -> None:
     asked = ["select", past, "--workers", workers, "--budget", 100]
     result = crowdveil_json(*asked, "--policy", policy, "--fairness", fairness)
@@ -76,9 +75,10 @@ def test_an_unknown_policy_is_refused(past: Path, workers: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", [name for name in POLICIES if name != "greedy"])
-def test_the_papers_way_is_refused_where_there_is_none(past: Path, workers: Path, policy: str) -> None:
-    asked = ["select", past, "--workers", workers, "--budget", 2, "--paper-mode"]
+@pytest.mark.parametrize("way", [["--paper-mode"], ["--fairness", "0.5"]], ids=" ".join)
+def test_a_way_of_greedy_is_refused_with_other_policies(past: Path, workers: Path, policy: str, way: list[str]) -> None:
+    asked = ["select", past, "--workers", workers, "--budget", 2, *way]
     done = crowdveil(*asked, "--policy", policy)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"--paper-mode is a way of the policy greedy; got --policy {policy}" in done.stderr
+    assert f"{way[0]} is a way of the policy greedy; got --policy {policy}" in done.stderr
     assert crowdveil(*asked).returncode == 0

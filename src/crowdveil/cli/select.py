@@ -38,9 +38,10 @@ def command(
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
     chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
-    if paper_mode and not isinstance(chooser, Greedy):
-        fix = "leave it out or choose --policy greedy"
-        raise InputError(f"--paper-mode is a way of the policy greedy; got --policy {policy}", fix=fix)
+    for flag, given in (("--paper-mode", paper_mode), ("--fairness", fairness != 0)):
+        if given and not isinstance(chooser, Greedy):
+            fix = "leave it out or choose --policy greedy"
+            raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers"):
         past = History.from_reports(read_reports(history, domain_of(options, scale)))
         found = chooser.select(past, read_candidates(workers), budget)
