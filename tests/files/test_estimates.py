@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,32 @@ def test_a_damaged_cache_is_ignored(large: tuple[Path, Reports]) -> None:
     first = read_reports_cached(path)
     cache_of(path).write_bytes(b"ARROW1\0\0 damaged")
     assert same(read_reports_cached(path), first)
+
+
+def test_a_disk_without_room_for_the_cache_leaves_nothing_beside_the_file(large: tuple[Path, Reports]) -> None:
+    path, _ = large
+    beside = sorted(path.parent.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        read = read_reports_cached(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert same(read, read_reports_cached(path, cache=False))
+    assert sorted(path.parent.iterdir()) == beside
+
+
+def test_only_what_a_killed_process_left_is_removed(large: tuple[Path, Reports]) -> None:
+    path, _ = large
+    names = (".r.csv.codes.0123456789ab.tmp", ".r.csv.codes.tmp", ".r.csv.codes.busy.tmp", ".other.csv.codes.tmp")
+    killed, older, busy, foreign = (path.with_name(name) for name in names)
+    for each in (killed, older, busy, foreign):
+        each.write_bytes(b"half")
+    for each in (killed, older, foreign):
+        os.utime(each, (0, 0))
+    read_reports_cached(path)
+    assert [each.exists() for each in (killed, older, busy, foreign)] == [False, False, True, True]
+    assert cache_of(path).is_file()
 
 
 def test_noisy_numbers_and_mixed_channels_are_cached_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

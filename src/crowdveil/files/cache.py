@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import secrets
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ FORMAT = "crowdveil-codes/1"
 WORTHWHILE = 100_000
 """A file with fewer rows is read faster than anybody notices; nothing is left beside it."""
 _SAMPLE = 1 << 16
+_ABANDONED = 3600.0
+"""Seconds after which a file that nobody has written to belongs to a process that was killed."""
 
 
 def cache_of(path: str | Path) -> Path:
@@ -72,10 +77,34 @@ def _keep(place: Path, seal: str, reports: Reports) -> None:
         b"questions": _packed(reports.questions),
     }
     table = pa.table({name: getattr(reports, name) for name in names}).replace_schema_metadata(metadata)
-    temporary = place.with_suffix(".tmp")
-    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with (
+        _becoming(place) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
         writer.write_table(table)
-    temporary.replace(place)
+
+
+@contextlib.contextmanager
+def _becoming(place: Path) -> Iterator[Path]:
+    """A file of our own that takes that place when it is complete, and is gone when it is not."""
+    _tidy(place)
+    temporary = place.with_suffix(f".{secrets.token_hex(6)}.tmp")
+    try:
+        yield temporary
+        temporary.replace(place)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _tidy(place: Path) -> None:
+    """Remove what killed processes left. Were one of them alive after all, it would only fail to keep its codes."""
+    for left in place.parent.iterdir():
+        if left.name.startswith(f"{place.stem}.") and left.suffix == ".tmp":
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED:
+                    left.unlink()
 
 
 def _kept(place: Path, seal: str) -> Reports | None:
