@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """What the condition says as soon as it is true of anything."""
+def until(condition: Callable[[], Any], seconds: float = 60, *, explain: Callable[[], str] = str) -> Any:
+    """What the condition says as soon as it is true of anything; `explain` tells what is known when it never is."""
     end = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < end, f"waited in vain for {seconds:g} seconds"
+        assert time.monotonic() < end, f"waited in vain for {seconds:g} seconds {explain()}"
         time.sleep(0.05)
     return found

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from broker import plain
+from waiting import until
 
 from crowdveil.bench._postgres import Postgres, free_port
 from crowdveil.client import Broker, Requester
@@ -61,13 +62,10 @@ class Server:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=os.environ | self._environment, start_new_session=True
             )
-        end = time.monotonic() + 60
-        while not self.ready():
-            assert self.process.poll() is None, self.log_path.read_text()
-            assert time.monotonic() < end, self.log_path.read_text()
-            time.sleep(0.1)
+        until(self.ready, explain=self.log_path.read_text)
 
     def ready(self) -> bool:
+        assert self.process.poll() is None, self.log_path.read_text()
         try:
             return plain.get(f"{self.address}/readyz", timeout=2).status_code == 200
         except httpx.TransportError:
