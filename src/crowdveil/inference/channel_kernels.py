@@ -55,7 +55,7 @@ def choice_sweep(
         foretold[question] = 0.0
         if first == last:
             continue
-        logs[:] = classes
+        _copy(classes, logs)
         for row in range(first, last):
             who, what = worker[row], symbol[row]
             given, silent = share[who], (ONE - share[who]) * empty[what]
@@ -82,6 +82,13 @@ def choice_sweep(
     for who in range(len(belief)):
         _flush(product[who], total[who])
     return moved
+
+
+@njit(nogil=True, cache=True)
+def _copy(source: Array, target: Array) -> None:
+    """Number by number: assigning a slice would compile for two more seconds, for errors that cannot happen here."""
+    for index in range(len(target)):
+        target[index] = source[index]
 
 
 @njit(nogil=True, cache=True)
@@ -113,8 +120,9 @@ def _speak(
 @njit(nogil=True, cache=True)
 def _settle(logs: Array, gold: int, posterior: Array) -> float:
     """Posterior from logs (or the known truth), and how far it moved in total variation."""
-    best = logs.max()
-    mass = 0.0
+    best, mass = logs[0], 0.0
+    for option in range(len(logs)):
+        best = max(best, logs[option])
     for option in range(len(logs)):
         mass += np.exp(logs[option] - best)
     moved = 0.0
@@ -172,7 +180,7 @@ def scale_sweep(
         first, last = starts[question], starts[question + 1]
         if first == last:
             continue
-        now[:] = prior
+        _copy(prior, now)
         for row in range(first, last):
             who, what = worker[row], symbol[row]
             given, silent = share[who], (ONE - share[who]) * empty[what]
