@@ -18,6 +18,7 @@ from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, words
 from crowdveil.errors import DomainError
 from crowdveil.forms import Rotate
+from crowdveil.progress import tell
 
 # Entropy is taken in slices that stay in the processor's cache.
 _SLICE = 1 << 15
@@ -39,6 +40,7 @@ def draw(channel: Channel, answers: NDArray[Any], entropy: Entropy) -> NDArray[n
     for start in range(0, len(inputs), _SLICE):
         part = slice(start, min(start + _SLICE, len(inputs)))
         reports[part] = through(inputs[part], words(entropy, part.stop - part.start, bits=channel.bits))
+        tell("reports drawn", part.stop, len(inputs))
     return reports
 
 

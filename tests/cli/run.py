@@ -14,7 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from crowdveil.cli import main
 
@@ -28,14 +28,14 @@ class Done:
     stderr: str
 
 
-def crowdveil(*arguments: object, cwd: Path | None = None) -> Done:
-    """Run `crowdveil …` and return what happened."""
+def crowdveil(*arguments: object, cwd: Path | None = None, terminal: TextIO | None = None) -> Done:
+    """Run `crowdveil …` and return what happened; with a terminal, stderr goes there."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     argv, here = sys.argv, Path.cwd()
     sys.argv = ["crowdveil", *map(str, arguments)]
     os.chdir(cwd or here)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(terminal or err):
             main()
     except SystemExit as leaving:
         code = int(leaving.code or 0)

@@ -176,7 +176,7 @@ class _Stalling(BaseHTTPRequestHandler):
 @pytest.fixture
 def stalling() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Stalling) as server:
-        Thread(target=server.serve_forever).start()
+        Thread(target=server.serve_forever, args=(0.02,)).start()
         yield f"http://127.0.0.1:{server.server_port}"
         _Stalling.released.set()
         server.shutdown()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crowdveil.audit.bound import ALPHA, Bound, choose, measure
 from crowdveil.audit.reading import reader
 from crowdveil.errors import InputError
+from crowdveil.progress import counted, heard_by
 
 Source: TypeAlias = Callable[[int, int], NDArray[Any]]
 """`source(input, n)` gives n independent reports of that input: an array of n, or n × m when a report is a vector."""
@@ -42,14 +43,20 @@ def black_box(
     if not 0 <= delta < 1:
         raise InputError(f"the δ of a claim must be from 0 to below 1; got {delta}", fix="leave it out for pure ε")
     tested = list(permutations(range(n_inputs), 2)) if pairs is None else [*pairs, *((b, a) for a, b in pairs)]
-    drawn = [np.asarray(source(each, samples // 4)) for _ in range(2) for each in range(n_inputs)]
+    batches = counted([each for _ in range(3) for each in range(n_inputs)], "batches of samples drawn")
+    drawn = [_sampled(source, next(batches), samples // 4) for _ in range(2 * n_inputs)]
     read = reader(drawn)
     seen, sized = ([read(batch) for batch in half] for half in (drawn[:n_inputs], drawn[n_inputs:]))
     views = _views(seen)
     choices = [choose(_counts(view, seen), _counts(view, sized), tested, alpha=alpha, delta=delta) for view in views]
     best = max(range(len(views)), key=lambda index: choices[index].score)
-    fresh = [read(np.asarray(source(each, samples - 2 * (samples // 4)))) for each in range(n_inputs)]
+    fresh = [read(_sampled(source, each, samples - 2 * (samples // 4))) for each in batches]
     return measure(choices[best], _counts(views[best], fresh), alpha=alpha, delta=delta)
+
+
+def _sampled(source: Source, each: int, n: int) -> NDArray[Any]:
+    with heard_by(None):
+        return np.asarray(source(each, n))
 
 
 class _View:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Laplace, Mechanism, TwoLayer, mechanism
+from crowdveil.progress import counted, heard_by
 from crowdveil.two_layer_law import value_epsilon_of_any
 
 SAMPLES = 200_000
@@ -69,21 +70,21 @@ def audit_registry(
     participation: bool,
     entropy: Entropy,
     samples: int | None = None,
-    names: Iterable[str] = MECHANISMS,
+    names: Sequence[str] = tuple(MECHANISMS),
 ) -> list[Row]:
     """Every mechanism at this ε, in the order of the registry."""
     tables, rows = [], []
-    for name in names:
+    for name in counted(names, "mechanisms audited"):
         try:
             subject = described(name, {"epsilon": epsilon}, participation=participation)
             if isinstance(subject, ChannelMechanism):
                 tables.append(_exact_row(subject, domain, epsilon if name != "none" else None, entropy))
                 continue
-            rows.append(
-                audit_mechanism(
+            with heard_by(None):
+                found = audit_mechanism(
                     subject, domain, claimed=epsilon, participation=participation, entropy=entropy, samples=samples
                 )
-            )
+            rows.append(found)
         except InputError as error:
             rows.append(Row(name, _unit(participation), epsilon, research_only=_research(name), note=str(error)))
     order = list(MECHANISMS)

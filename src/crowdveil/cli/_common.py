@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.mechanisms import Mechanism, mechanism
 from crowdveil.reports import AnyChannel
-
-Item = TypeVar("Item")
 
 Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
 ScaleFlag = Annotated[str | None, typer.Option("--scale", help="The levels of scale questions: LOW:HIGH[:STEP].")]
@@ -93,13 +89,6 @@ def epsilon_once(epsilon: float, parameters: dict[str, Any]) -> float:
     return epsilon
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """A sign of life on a terminal's stderr while something takes longer than a moment; nothing elsewhere."""
-    with Console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext():
-        yield
-
-
 def guarantees_of(channels: Iterable[AnyChannel]) -> list[dict[str, Any]]:
     """What protects the reports, each different promise once, in numbers and in words."""
     promises = dict.fromkeys(channel.guarantee for channel in channels)
@@ -135,14 +124,6 @@ def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) ->
         typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         human()
-
-
-def tracked(items: Iterable[Item], label: str) -> Iterable[Item]:
-    """The items with a progress bar on a terminal, and without one elsewhere."""
-    from rich.progress import track
-
-    quiet = not sys.stderr.isatty()
-    return track(items, description=label, console=Console(stderr=True), transient=True, disable=quiet)
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -11,10 +11,12 @@ import typer
 from crowdveil.accounting import DEFAULT_DELTA, SpendsByQuestion, Totals, worker_totals
 from crowdveil.accounting.composition import RULES
 from crowdveil.accounting.conversion import check_delta
-from crowdveil.cli._common import Json, show, tracked
+from crowdveil.cli._common import Json, show
 from crowdveil.cli._spends import read_spends
+from crowdveil.cli._working import working
 from crowdveil.exact import json_number
 from crowdveil.guarantee import round_up
+from crowdveil.progress import counted
 
 _MEANING = {
     "value": "one answer, if every release was about it",
@@ -35,8 +37,10 @@ def command(
     Example: crowdveil account spends.csv --delta 1e-6 --json
     """
     check_delta(delta)
-    by_worker = read_spends(spends)
-    found = {worker: worker_totals(rows, delta) for worker, rows in tracked(list(by_worker.items()), "accounting")}
+    with working("accounting", quiet=as_json):
+        by_worker = read_spends(spends)
+        each = counted(list(by_worker.items()), "workers added up")
+        found = {worker: worker_totals(rows, delta) for worker, rows in each}
     unprotected = {worker: open_ for worker, rows in by_worker.items() if (open_ := _unprotected(rows))}
     result = {
         "delta": delta,

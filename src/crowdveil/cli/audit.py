@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,14 +21,12 @@ from crowdveil.cli._common import (
     parameters_of,
     show,
     something_to_hide,
-    tracked,
-    working,
 )
+from crowdveil.cli._working import working
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy, Keystream
 from crowdveil.errors import CheckError, InputError
 from crowdveil.guarantee import positive_epsilon, round_down, round_up
-from crowdveil.mechanisms import MECHANISMS
 
 _FIVE_LEVELS = Scale(1, 5)
 
@@ -58,7 +57,7 @@ def command(
             "name one mechanism or module:callable, or give --all",
             fix="for example crowdveil audit randomized-response --epsilon 1 --options no,yes",
         )
-    asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed))
+    asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed), as_json)
     if subject is None:
         rows = _audit_all(asked, param)
     elif ":" in subject:
@@ -78,6 +77,10 @@ class _Asked:
     participation: bool
     samples: int | None
     entropy: Entropy
+    quiet: bool
+
+    def shown(self, name: str) -> AbstractContextManager[None]:
+        return working(f"auditing {name}", quiet=self.quiet)
 
 
 def _entropy(seed: int | None) -> Entropy:
@@ -91,14 +94,14 @@ def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
     domain = asked.domain or _FIVE_LEVELS
     if domain.size < 2:
         raise InputError(f"a question must have two options or more; got only {domain.symbols[0]!r}")
-    return audit_registry(
-        domain,
-        epsilon=positive_epsilon(1.0 if asked.epsilon is None else asked.epsilon),
-        participation=asked.participation,
-        entropy=asked.entropy,
-        samples=asked.samples,
-        names=tracked(list(MECHANISMS), "auditing"),
-    )
+    with asked.shown("every mechanism"):
+        return audit_registry(
+            domain,
+            epsilon=positive_epsilon(1.0 if asked.epsilon is None else asked.epsilon),
+            participation=asked.participation,
+            entropy=asked.entropy,
+            samples=asked.samples,
+        )
 
 
 def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | None, seed: int | None) -> Row:
@@ -108,7 +111,7 @@ def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | N
         raise InputError("the claim to check is missing", fix="give --epsilon")
     if asked.domain is None:
         raise InputError("an audit of your code needs to know what may be answered", fix="give --options or --scale")
-    with working(f"auditing {name}"):
+    with asked.shown(name):
         return audit_callable(
             name,
             asked.domain,
@@ -127,7 +130,7 @@ def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Row:
     subject = described(name, parameters, participation=asked.participation)
     domain = asked.domain or _FIVE_LEVELS
     something_to_hide(subject, domain)
-    with working(f"auditing {name}"):
+    with asked.shown(name):
         return audit_mechanism(
             subject,
             domain,

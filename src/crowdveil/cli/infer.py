@@ -22,9 +22,9 @@ from crowdveil.cli._common import (
     refuse_source,
     show,
     whole_file,
-    working,
 )
 from crowdveil.cli._spark import Cluster, infer_on_spark
+from crowdveil.cli._working import working
 from crowdveil.domain import Choices
 from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
@@ -74,7 +74,7 @@ def command(
         known = read_truth(truth) if truth else None
         cluster = Cluster(master, remote, work, resume)
         domain = domain_of(options, scale)
-        with working("inferring on Spark"):
+        with working("inferring on Spark", quiet=as_json):
             result = infer_on_spark(
                 chosen, reports, domain, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
             )
@@ -82,15 +82,16 @@ def command(
         return
     if master or remote or work or resume:
         raise InputError("--master, --remote, --work and --resume are for Spark", fix="add --engine spark")
-    with working("reading"):
+    with working("reading", quiet=as_json):
         table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
     if gold is not None and known_gold is not None:
         _check_gold(known_gold, table, gold)
-    with working(f"inferring from {len(table)} reports"):
+    with working(f"inferring from {len(table)} reports", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = estimate_json(estimate, estimate.provenance, table.channels, engine)
     result |= _scored(estimate, table, truth) if truth else {}
-    _write(output, workers_out, estimate, force)
+    with working("writing", quiet=as_json):
+        _write(output, workers_out, estimate, force)
     show(result, as_json=as_json, human=lambda: _tell(result, output))
 
 

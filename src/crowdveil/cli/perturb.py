@@ -25,8 +25,8 @@ from crowdveil.cli._common import (
     show,
     something_to_hide,
     whole_file,
-    working,
 )
+from crowdveil.cli._working import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
 from crowdveil.files import read_answers, read_ids, sidecar, write_reports
@@ -63,15 +63,15 @@ def command(
     domain = domain_of(options, scale)
     for path in (output, sidecar(output))[:n_files]:
         check_output(path, answers, questions, workers, force=force)
-    with working("reading"):
+    with working("reading", quiet=as_json):
         table = _whole_study(read_answers(answers, domain), questions, workers)
     something_to_hide(chosen, table.domain)
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
-    with working(f"randomising {n_reports} reports"):
+    with working(f"randomising {n_reports} reports", quiet=as_json):
         reports = _randomized(chosen, table, seed, named_domain=domain is not None)
-    with working("writing"):
+    with working("writing", quiet=as_json):
         _write(output, reports, force)
     guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
     warnings = _visible(guarantee, named_domain=domain is not None, named_all=bool(questions and workers))

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show, working
+from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
+from crowdveil.cli._working import working
 from crowdveil.guarantee import round_up
 from crowdveil.plan import Crowd, Plan, Setting
 from crowdveil.plan import plan as make_plan
@@ -54,7 +55,7 @@ def command(
         n_questions=questions,
         protect_participation=protect_participation,
     )
-    with working("planning"):
+    with working("planning", quiet=as_json):
         found = make_plan(
             setting,
             target_error=target_error,

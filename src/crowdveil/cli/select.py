@@ -9,7 +9,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show, working
+from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._working import working
 from crowdveil.errors import InputError
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table
@@ -42,7 +43,7 @@ def command(
         if given and not isinstance(chooser, Greedy):
             fix = "leave it out or choose --policy greedy"
             raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
-    with working("choosing workers"):
+    with working("choosing workers", quiet=as_json):
         past = History.from_reports(read_reports(history, domain_of(options, scale)))
         found = chooser.select(past, read_candidates(workers), budget)
     show(found.to_json(), as_json=as_json, human=lambda: _print(found))

@@ -18,8 +18,8 @@ from crowdveil.cli._common import (
     parameters_of,
     show,
     whole_file,
-    working,
 )
+from crowdveil.cli._working import working
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import write_answers
@@ -55,7 +55,7 @@ def command(
     if output.suffix or output.exists():
         for path in files.values():
             check_output(path, force=force)
-    with working("making up a crowd"):
+    with working("making up a crowd", quiet=as_json):
         crowd = recipe.draw(seed)
         _write(crowd, files, force)
     result: dict[str, Any] = {

@@ -11,6 +11,7 @@ import typer
 
 from crowdveil.cli._broker import HERE, Address, Key, tell_each
 from crowdveil.cli._common import Force, Json, show, whole_file
+from crowdveil.cli._working import working
 from crowdveil.errors import FileError, InputError
 from crowdveil.files import sidecar
 
@@ -180,7 +181,7 @@ def export(
     """Download a closed study's reports for 'crowdveil infer'. Example: crowdveil study export STUDY -o reports.csv"""
     if output.suffix.lower() not in (".csv", ".parquet", ".json"):
         raise FileError(f"the extension must be .csv, .parquet or .json; got {str(output)!r}", fix="rename the file")
-    with whole_file(output, force=force) as temporary:
+    with whole_file(output, force=force) as temporary, working("downloading", quiet=as_json):
         channels = sidecar(temporary)
         try:
             _ask(address, token, lambda requester: requester.export(study, temporary, part=part))

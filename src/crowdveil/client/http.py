@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.progress import tell
 
 # Too many requests: nothing was done. After the others something may have been, unless doing it again is the same.
 _REFUSED = (429,)
@@ -83,9 +84,11 @@ class Broker:
             if response.is_error:
                 response.read()
                 raise ProblemError(response.status_code, _problem(response))
+            size = float(response.headers.get("Content-Length", 0)) / 1e6 or None
             with to.open("wb") as file:
                 for piece in response.iter_bytes():
                     file.write(piece)
+                    tell("MB received", response.num_bytes_downloaded / 1e6, size)
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
         repeatable = method != "POST" or "Idempotency_Key" in headers or path.endswith("/withdrawals")

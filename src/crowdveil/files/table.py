@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
 from crowdveil.files.problems import Problem, empty_id, no_rows
+from crowdveil.progress import ToldFile
 
 _MANY_ROWS = 200_000
 # How gzip, zip, Zstandard and bzip2 files begin.
@@ -175,9 +176,9 @@ def _read_csv(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Seq
         null_values=[""],
     )
     try:
-        with path.open("rb") as stream:
+        with ToldFile(path) as stream:
             # Arrow does not take a byte order mark off a header that it is not asked to read.
-            stream.seek(3 if stream.read(3) == b"\xef\xbb\xbf" else 0)
+            stream.seek(3 if stream.peek(3).startswith(b"\xef\xbb\xbf") else 0)
             read = pa_csv.ReadOptions(block_size=1 << 24)
             quotes = _count_quotes(path)
             parse = pa_csv.ParseOptions(newlines_in_values=quotes > 0)

@@ -15,8 +15,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
+from crowdveil.progress import tell
 
 _PARQUET = (".parquet", ".pq")
+# As many rows as Arrow puts into a row group of its own accord.
+_SLICE = 1 << 20
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -31,7 +34,9 @@ def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[
     """Write the columns; metadata travels only in Parquet."""
     table = pa.table(dict(columns))
     if is_parquet(path):
-        pq.write_table(table.replace_schema_metadata(dict(metadata or {})), path)
+        table = table.replace_schema_metadata(dict(metadata or {}))
+        with pq.ParquetWriter(path, table.schema) as writer:
+            _write_slices(table, writer)
         return
     _write_csv(path, pa.table({name: _plain(table[name]) for name in table.column_names}))
 
@@ -41,11 +46,20 @@ def _write_csv(path: str | Path, table: Any) -> None:
     for quoting in ("none", "needed"):
         with Path(path).open("wb") as stream:
             stream.write((_header(table.column_names) + "\n").encode())
+            options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
             try:
-                pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False, quoting_style=quoting))
+                with pa_csv.CSVWriter(stream, table.schema, write_options=options) as writer:
+                    _write_slices(table, writer)
                 return
             except pa.ArrowInvalid:
                 continue
+
+
+def _write_slices(table: Any, writer: Any) -> None:
+    """Some rows after the other, telling how far that is; an empty table is a file, too."""
+    for start in range(0, len(table) or 1, _SLICE):
+        writer.write_table(table.slice(start, _SLICE))
+        tell("rows written", min(start + _SLICE, len(table)), len(table))
 
 
 def _header(names: list[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crowdveil.inference.model import Model, Parameters, Statistics
 from crowdveil.inference.squarem import extrapolate
 from crowdveil.inference.threads import Passes
+from crowdveil.progress import tell
 
 SLACK = 1e-6
 """An objective that goes the wrong way by more than this share of itself is not rounding any more."""
@@ -46,6 +47,7 @@ def run(
             parameters = _accelerated(loop, parameters)
         else:
             parameters = loop.step(parameters)
+        tell("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=tol)
     return Run(parameters, tuple(loop.trace), loop.iterations, loop.converged, loop.warnings(max_iter))
 
 
@@ -58,6 +60,7 @@ class _Loop:
         self.iterations = 0
         self.converged = False
         self.wrong_way = 0.0
+        self.rest: float | None = None
 
     def step(self, parameters: Parameters) -> Parameters:
         """One pass and the parameters it leads to; the same ones where the objective has settled."""
@@ -74,11 +77,12 @@ class _Loop:
         if math.isnan(objective):
             return
         if self.model.goal == "vanish":
-            self.converged = objective <= self.tol
+            self.rest = objective
         elif self.trace:
             gain = self.gain(objective)
             self.wrong_way = max(self.wrong_way, -gain)
-            self.converged = abs(gain) <= self.tol
+            self.rest = abs(gain)
+        self.converged = self.rest is not None and self.rest <= self.tol
         self.trace.append(objective)
 
     def gain(self, objective: float) -> float:

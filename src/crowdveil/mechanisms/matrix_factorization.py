@@ -18,6 +18,7 @@ from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.profiles import Sign, question_profiles
 from crowdveil.mechanisms.reporting import all_rows, laplace_noise, number_range, number_reports
 from crowdveil.noise import NoiseRecord
+from crowdveil.progress import counted
 from crowdveil.reports import Reports
 
 Solver: TypeAlias = Literal["closed-form", "gradient"]
@@ -89,7 +90,7 @@ class MatrixFactorization(Mechanism):
         released, variance = np.empty(grid.shape), 0.0
         # Workers who answered the same questions share the matrix and the variance.
         shared: dict[bytes, tuple[_Floats, float]] = {}
-        for row, codes in enumerate(grid):
+        for row, codes in enumerate(counted(list(grid), "workers randomised")):
             given = codes >= 0
             seen = profiles[:, given]
             if given.tobytes() not in shared:

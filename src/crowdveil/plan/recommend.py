@@ -13,6 +13,7 @@ from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
 from crowdveil.plan.evolution import Prediction
 from crowdveil.plan.setting import Setting
+from crowdveil.progress import counted
 
 SIMPLEST = "randomized-response"
 FOR_CHOICES = (SIMPLEST, "subset-selection")
@@ -49,7 +50,7 @@ def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None
         return Recommendation(only, found, {only: predictor(setting, found).error})
     channels = {name: channel for name in names if (channel := _served(name, setting)) is not None}
     tried = {}
-    for name, channel in list(channels.items()):
+    for name, channel in counted(list(channels.items()), "mechanisms compared"):
         try:
             tried[name] = predictor(setting, channel).error
         except ChannelError:

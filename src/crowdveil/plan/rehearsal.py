@@ -20,6 +20,7 @@ from crowdveil.plan.drawn import Drawn, draw_study
 from crowdveil.plan.knowing import expected_of_knowing, log_evidence
 from crowdveil.plan.population import prior_spread
 from crowdveil.plan.setting import Part, Setting
+from crowdveil.progress import heard_by, tell
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +74,9 @@ def rehearse(
     guess = prior_spread(setting.domain) if population else setting.prior_error
     knowing, doubt = (0.0, 0.0) if population else expected_of_knowing(setting, parts, rng)
     while len(measured) < n_most:
-        measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
+        with heard_by(None):
+            measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
+        tell("studies rehearsed", len(measured), n_most, at_most=True)
         if len(measured) >= _FEWEST and len(measured) % _FEWEST == 0:
             found = _summed(setting, measured, knowing, doubt, population)
             if _enough(found, guess, precision):
