@@ -13,7 +13,7 @@ from papers.datasets import write_datasets
 from crowdveil.files.datasets import VARIABLE
 from crowdveil.papers import REPRODUCTIONS, Reproduction, Settings
 from crowdveil.papers.loki_selection import OTHERS
-from crowdveil.papers.reproduction import Row, Verdict
+from crowdveil.papers.reproduction import ClaimVerdict, Row
 from crowdveil.papers.run import note_text, read_rows, reproduce, write_rows
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -82,7 +82,7 @@ def test_a_run_leaves_rows_figures_and_a_note_that_lists_every_claim(ran: tuple[
     claims = subject.claims(read_rows(folder / f"{subject.id}.csv"))
     note = (folder / f"{subject.id}.md").read_text(encoding="utf-8")
     assert claims
-    assert all(claim.verdict in get_args(Verdict) for claim in claims)
+    assert all(claim.verdict in get_args(ClaimVerdict) for claim in claims)
     assert all(claim.ours in note and "nan" not in claim.ours for claim in claims)
     assert subject.interpretation in note
 

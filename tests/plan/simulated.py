@@ -16,7 +16,7 @@ from crowdveil import Answers, Choices, Reports, Scale, entropy_from
 from crowdveil.errors import CrowdveilError
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import SKILLS, Crowd, Setting
+from crowdveil.plan import SKILLS, CrowdSkill, Setting
 from crowdveil.plan.population import prior_spread
 from crowdveil.plan.recommend import FOR_CHOICES, FOR_SCALES, channel_of
 
@@ -59,7 +59,7 @@ def draw_case(rng: np.random.Generator, *, most_reports: int = 40_000) -> Case:
             round(_between(rng, 0.25, 8), 3),
             int(_between(rng, 10, 2001)),
             round(_between(rng, 0.05, 1), 3),
-            Crowd.named(str(rng.choice(list(SKILLS))), domain),
+            CrowdSkill.named(str(rng.choice(list(SKILLS))), domain),
             n_questions=int(_between(rng, 5, 501)),
             protect_participation=bool(rng.random() < 0.4),
         )

@@ -10,7 +10,7 @@ from plan.ideal import ideal_error
 
 from crowdveil import Choices, Scale
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import Crowd, Setting, predict
+from crowdveil.plan import CrowdSkill, Setting, predict
 
 YES, FOUR, STARS = Choices(("no", "yes")), Choices(tuple("abcd")), Scale(1, 5)
 
@@ -31,7 +31,7 @@ def test_the_prediction_is_what_an_ideal_reader_of_whole_studies_gets(
     domain: Choices | Scale, epsilon: float, n_workers: int, share: float, skill: str, protect: bool, name: str
 ) -> None:
     rng = np.random.default_rng(20)
-    setting = Setting(domain, epsilon, n_workers, share, Crowd.named(skill, domain), 50, protect)
+    setting = Setting(domain, epsilon, n_workers, share, CrowdSkill.named(skill, domain), 50, protect)
     channel = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(domain)
     errors = [ideal_error(setting, channel, rng) for _ in range(20)]
     predicted = predict(setting, channel)

@@ -12,7 +12,7 @@ from plan.simulated import Case, simulated_error
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import SKILLS, Crowd, Setting, plan, predict, predict_population, study_charge
+from crowdveil.plan import SKILLS, CrowdSkill, Setting, plan, predict, predict_population, study_charge
 from crowdveil.plan.floor import choice_floor, scale_floor
 from crowdveil.plan.search import least
 
@@ -23,7 +23,7 @@ DIGITS = Scale(0, 9)
 def setting(domain: Choices | Scale = YES, **changes: object) -> Setting:
     given = {"epsilon": 1.0, "n_workers": 100, "share": 1.0, "skill": "mixed"} | changes
     return Setting(domain, given.pop("epsilon"), given.pop("n_workers"), given.pop("share"),
-                   Crowd.named(str(given.pop("skill")), domain), **given)  # fmt: skip
+                   CrowdSkill.named(str(given.pop("skill")), domain), **given)  # fmt: skip
 
 
 @pytest.mark.parametrize(("epsilon", "mixed", "good"), [(0.1, 7.8, 5.6), (1, 0.72, 0.52), (3, 0.19, 0.14)])

@@ -11,7 +11,7 @@ from plan.simulated import answers_of, errors_of
 from crowdveil import Choices, Scale, entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import Crowd, Part, Prediction, Setting, plan
+from crowdveil.plan import CrowdPart, CrowdSkill, Prediction, Setting, plan
 from crowdveil.plan.expected import expected, method_of
 from crowdveil.plan.rehearsal import rehearse
 
@@ -21,11 +21,13 @@ YES, STARS = Choices(("no", "yes")), Scale(1, 5)
 def study(
     domain: Choices | Scale = YES, n_workers: int = 20, n_questions: int = 10, skill: str = "spammers"
 ) -> Setting:
-    return Setting(domain, 1.5, n_workers, 0.7, Crowd.named(skill, domain), n_questions=n_questions)
+    return Setting(domain, 1.5, n_workers, 0.7, CrowdSkill.named(skill, domain), n_questions=n_questions)
 
 
-def part(setting: Setting) -> Part:
-    return Part(mechanism("randomized-response", epsilon=setting.epsilon).channel(setting.domain), setting.n_workers)
+def part(setting: Setting) -> CrowdPart:
+    return CrowdPart(
+        mechanism("randomized-response", epsilon=setting.epsilon).channel(setting.domain), setting.n_workers
+    )
 
 
 def counted(setting: Setting, n_studies: int) -> np.ndarray:
@@ -82,7 +84,7 @@ def test_a_calculation_that_saw_no_mistake_outweighs_no_rehearsal_that_did() -> 
 
 
 def test_what_was_not_seen_is_not_taken_for_impossible() -> None:
-    setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
+    setting = Setting(YES, 8.0, 200, 1.0, CrowdSkill.named("expert", YES), n_questions=5)
     played = rehearse(setting, [part(setting)], "channel-bp", effort=0.1)
     assert played is not None
     assert played.standard_error < 1e-9
@@ -102,7 +104,7 @@ def test_a_study_too_large_to_draw_is_only_calculated() -> None:
 
 
 def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
-    setting = Setting(YES, 8.0, 200, 1.0, Crowd.named("expert", YES), n_questions=5)
+    setting = Setting(YES, 8.0, 200, 1.0, CrowdSkill.named("expert", YES), n_questions=5)
     found = plan(setting, mechanism="randomized-response", effort=0.25)
     assert 0 <= found.expected_error < 1e-6
     assert found.expected_error < found.at_most < 0.02 * found.prior_error
@@ -112,7 +114,7 @@ def test_nothing_is_not_a_number_where_nobody_is_ever_wrong() -> None:
 @pytest.mark.parametrize("domain", [YES, STARS])
 @pytest.mark.parametrize("population", [False, True])
 def test_questions_nobody_reported_on_count_as_guesses(domain: Choices | Scale, population: bool) -> None:
-    setting = Setting(domain, 2.0, 3, 0.02, Crowd.named("good", domain), n_questions=30)
+    setting = Setting(domain, 2.0, 3, 0.02, CrowdSkill.named("good", domain), n_questions=30)
     found = plan(setting, population=population, mechanism="randomized-response", effort=0.2)
     assert found.expected_error == pytest.approx(found.prior_error, rel=0.1)
     assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))

@@ -9,7 +9,7 @@ import typer
 from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
 from crowdveil.cli._working import working
 from crowdveil.guarantee import round_up
-from crowdveil.plan import Crowd, Plan, Setting
+from crowdveil.plan import CrowdSkill, Plan, Setting
 from crowdveil.plan import plan as make_plan
 from crowdveil.plan.rehearsal import RESOLUTION
 
@@ -51,7 +51,7 @@ def command(
         epsilon,
         workers,
         share,
-        Crowd.named(skill, domain),
+        CrowdSkill.named(skill, domain),
         n_questions=questions,
         protect_participation=protect_participation,
     )

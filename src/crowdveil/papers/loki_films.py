@@ -44,10 +44,10 @@ class Reading:
     least_new: int = 20
     last: int = 2005
 
-    def crowd(self, films: Films, rng: np.random.Generator) -> Crowd:
+    def crowd(self, films: Films, rng: np.random.Generator) -> FilmCrowd:
         past, new = films.released(2004, 2004, self.least_past), films.released(2005, self.last, self.least_new)
         chosen = films.most_active(np.concatenate([past, new]), self.n_workers) if self.n_workers else films
-        return Crowd.draw(chosen, past, rng.permutation(new), rng, filled=self.filled)
+        return FilmCrowd.draw(chosen, past, rng.permutation(new), rng, filled=self.filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def completed(given: Floats, rng: np.random.Generator) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class FilmCrowd:
     """Each worker's level, drawn once, what they rate new films (NaN: cannot be asked), and what the broker knows.
 
     `real` is the share of the ratings, old and new, that somebody really gave.
@@ -126,7 +126,7 @@ class Crowd:
         rng: np.random.Generator,
         *,
         filled: bool = False,
-    ) -> Crowd:
+    ) -> FilmCrowd:
         workers = films.answers.workers
         level = rng.choice(len(LEVELS), len(workers), p=np.array(SHARES) / sum(SHARES))
         given = films.given(np.concatenate([past, new]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.papers.loki import GAMMAS, PAPER, PAYS
 from crowdveil.papers.loki_errors import constant, expected_square, quadratic, rmse
-from crowdveil.papers.loki_films import DATASET, SCALE, Crowd, Films, Reading, level_epsilons
+from crowdveil.papers.loki_films import DATASET, SCALE, FilmCrowd, Films, Reading, level_epsilons
 from crowdveil.papers.reproduction import (
     Claim,
     Reproduction,
@@ -109,7 +109,7 @@ class Figure2a(Reproduction):
 
     def _survey(
         self,
-        crowd: Crowd,
+        crowd: FilmCrowd,
         film: int,
         rng: np.random.Generator,
         budgets: Sequence[float],
@@ -131,7 +131,7 @@ class Figure2a(Reproduction):
         rows += [{"policy": "mid-level", "squared": (2.75 - theta) ** 2}, {"policy": "theta", "theta": theta}]
         return labelled(rows, population=len(who))
 
-    def _choose(self, crowd: Crowd, who: NDArray[np.int64], name: str, budget: float, film: int) -> Chosen:
+    def _choose(self, crowd: FilmCrowd, who: NDArray[np.int64], name: str, budget: float, film: int) -> Chosen:
         policy, free = self.policies(film)[name]
         candidates = crowd.candidates(who, np.full(len(crowd.level), self.lifetime), none_is_free=free)
         selection = policy.select(crowd.history, candidates, budget)
@@ -240,7 +240,7 @@ class Chosen:
     corrected: float
 
 
-def _judged(crowd: Crowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float) -> list[Row]:
+def _judged(crowd: FilmCrowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float) -> list[Row]:
     """The error of the plain mean (4.4); for everybody's reports also that of a mean weighted by their noise."""
     opinions, noise = ratings[chosen.places], np.array(GAMMAS)[crowd.level[chosen.places]] ** 2
     row: Row = {

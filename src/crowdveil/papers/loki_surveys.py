@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdveil.papers.loki import PAPER, PAYS
 from crowdveil.papers.loki_errors import quadratic
-from crowdveil.papers.loki_films import DATASET, Crowd, Films, Reading, level_epsilons
+from crowdveil.papers.loki_films import DATASET, FilmCrowd, Films, Reading, level_epsilons
 from crowdveil.papers.loki_selection import READING
 from crowdveil.papers.reproduction import (
     Claim,
@@ -65,7 +65,7 @@ class Figure2b(Reproduction):
         rows = [row for alpha, free in runs for row in self._run(crowd, alpha, free, seed)]
         return labelled(rows, reading=reading.name, real=crowd.real)
 
-    def _run(self, crowd: Crowd, alpha: float, free: bool, seed: int) -> list[Row]:
+    def _run(self, crowd: FilmCrowd, alpha: float, free: bool, seed: int) -> list[Row]:
         rng, policy = np.random.default_rng(seed), Greedy(fairness=alpha)
         remaining, own = np.full(len(crowd.level), self.lifetime), np.array(level_epsilons())[crowd.level]
         protected, n_films = crowd.level > 0, crowd.ratings.shape[1]

@@ -12,7 +12,7 @@ import numpy as np
 
 Value: TypeAlias = str | float
 Row: TypeAlias = dict[str, Value]
-Verdict: TypeAlias = Literal["holds", "differs", "fails", "cannot tell"]
+ClaimVerdict: TypeAlias = Literal["holds", "differs", "fails", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Claim:
     claim: str
     published: str
     ours: str
-    verdict: Verdict
+    verdict: ClaimVerdict
 
     def to_json(self) -> dict[str, str]:
         return {"claim": self.claim, "published": self.published, "ours": self.ours, "verdict": self.verdict}
@@ -104,7 +104,7 @@ def paired(rows: Sequence[Row], name: str, one: Row, other: Row) -> tuple[float,
     return float(np.mean(gaps)), spread
 
 
-def smaller(gap: float, spread: float) -> Verdict:
+def smaller(gap: float, spread: float) -> ClaimVerdict:
     """Whether the first of a pair is smaller, as far as two standard errors tell; holds where both are the same."""
     return "holds" if gap <= -2 * spread else "fails" if gap > 2 * spread else "cannot tell"
 
@@ -119,7 +119,7 @@ def said_trials(rows: Sequence[Row]) -> str:
     return "1 trial" if number == 1 else f"{number} trials"
 
 
-def near(ours: float, published: float, tolerance: float) -> Verdict:
+def near(ours: float, published: float, tolerance: float) -> ClaimVerdict:
     """The verdict on one number."""
     if np.isnan(ours):
         return "cannot tell"

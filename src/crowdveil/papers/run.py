@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 from crowdveil.errors import FileError
 from crowdveil.files.datasets import data_folder
-from crowdveil.papers.reproduction import Claim, Reproduction, Row, Settings, Verdict, n_trials
+from crowdveil.papers.reproduction import Claim, ClaimVerdict, Reproduction, Row, Settings, n_trials
 from crowdveil.plot import save
 
-VERDICTS: tuple[str, ...] = get_args(Verdict)
+VERDICTS: tuple[str, ...] = get_args(ClaimVerdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from crowdveil.papers.reproduction import (
     Claim,
+    ClaimVerdict,
     Reproduction,
     Row,
     Settings,
-    Verdict,
     column,
     labelled,
     said_trials,
@@ -244,7 +244,7 @@ def _smallest(rows: Sequence[Row], epsilons: Sequence[float], sparsities: Sequen
 
 def _like_zero(rows: Sequence[Row], claim: str, *, sparsity: float, epsilon: float) -> Claim:
     ours, zero = error(rows, "MF", sparsity=sparsity, epsilon=epsilon), error(rows, "always 0", sparsity=sparsity)
-    better: Verdict = "holds" if ours < zero - 0.05 else "fails"
+    better: ClaimVerdict = "holds" if ours < zero - 0.05 else "fails"
     return Claim(
         f"{claim} (sparsity {sparsity:g}, ε = {epsilon:g})",
         "implied by §V and §VI",

@@ -17,10 +17,10 @@ from crowdveil.inference import Mean
 from crowdveil.mechanisms import Laplace, MatrixFactorization, Mechanism, RandomizedResponse
 from crowdveil.papers.reproduction import (
     Claim,
+    ClaimVerdict,
     Reproduction,
     Row,
     Settings,
-    Verdict,
     column,
     mean_of,
     near,
@@ -83,7 +83,7 @@ class Theorems(Reproduction):
         for theorem, published in _PRINTED.items():
             own = select(rows, theorem=theorem, truths="zero", epsilon=1.0)
             bound, measured = mean_of(own, "bound"), mean_of(own, "mae")
-            verdict: Verdict = near(bound, published, 0.006)
+            verdict: ClaimVerdict = near(bound, published, 0.006)
             claims.append(
                 Claim(f"{theorem}: the worked example", f"{published:g}", f"formula gives {bound:.3f}", verdict)
             )

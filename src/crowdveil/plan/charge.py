@@ -10,7 +10,7 @@ from crowdveil.guarantee import round_up
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class StudyCharge:
     """ε for all of a worker's reports together, and what it speaks about."""
 
     unit: str
@@ -23,7 +23,7 @@ class Charge:
 
 def study_charge(
     epsilon: float, n_questions: int, share: float, *, protect_participation: bool, max_answers: int | None = None
-) -> Charge:
+) -> StudyCharge:
     """Every question reports when participation is protected, so the charge is n·ε whatever was answered.
 
     With a public bound of t answers that the device enforces, two answer vectors differ in at most 2t cells: t that
@@ -37,7 +37,7 @@ def study_charge(
     if not protect_participation:
         answers = max(1, round(share * n_questions))
         words = f"about {answers} answers at ε {round_up(epsilon)} each; which questions were answered is visible"
-        return Charge("value", answers * epsilon, words)
+        return StudyCharge("value", answers * epsilon, words)
     cells = cells_at_stake(n_questions, at_most=max_answers)
     counted = (
         f"all {n_questions} questions report"
@@ -45,4 +45,4 @@ def study_charge(
         else f"at most {max_answers} answers, 2t = {cells}"
     )
     words = f"{counted}: {cells} × ε {round_up(epsilon)}, whatever is answered; pay must not depend on it either"
-    return Charge("vector", cells * epsilon, words)
+    return StudyCharge("vector", cells * epsilon, words)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 from crowdveil.reports import Reports
 
 Floats = NDArray[np.float64]
@@ -25,11 +25,13 @@ class Drawn:
 
     truth: NDArray[Any]
     reports: Reports
-    parts: Sequence[Part]
+    parts: Sequence[CrowdPart]
     counts: list[list[NDArray[np.int64]]]
 
 
-def draw_study(setting: Setting, parts: Sequence[Part], rng: np.random.Generator, *, population: bool = False) -> Drawn:
+def draw_study(
+    setting: Setting, parts: Sequence[CrowdPart], rng: np.random.Generator, *, population: bool = False
+) -> Drawn:
     """Truths spread evenly and the reports about them, or evenly spread opinions."""
     truth = draw_truths(setting, rng, population=population)
     columns: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]] = []
@@ -72,7 +74,7 @@ def draw_truths(
     return rng.integers(0, domain.size, size)
 
 
-def answer_laws(setting: Setting, part: Part, truth: NDArray[Any], *, population: bool = False) -> Floats:
+def answer_laws(setting: Setting, part: CrowdPart, truth: NDArray[Any], *, population: bool = False) -> Floats:
     """P(report | question) of each real class: classes × questions × outputs."""
     domain, real = setting.domain, setting.crowd.real
     if population:
@@ -85,7 +87,7 @@ def answer_laws(setting: Setting, part: Part, truth: NDArray[Any], *, population
 
 
 def _reports(
-    setting: Setting, part: Part, law: Floats, n_workers: int, rng: np.random.Generator
+    setting: Setting, part: CrowdPart, law: Floats, n_workers: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Worker, question and report of every cell that reports."""
     n_questions = len(law)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.plan.drawn import by_inversion
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Knowledge:
 class _Group:
     """A part of the crowd, and P(report | truth) of each class of workers through its channel."""
 
-    part: Part
+    part: CrowdPart
     tensor: Floats
 
 
@@ -61,10 +61,10 @@ def predict(setting: Setting, channel: Channel, *, effort: float = 1.0, seed: in
 
     `effort` below 1 trades precision for time; the same seed gives the same draws, so that settings compare fairly.
     """
-    return predict_parts(setting, [Part(channel, setting.n_workers)], effort=effort, seed=seed)
+    return predict_parts(setting, [CrowdPart(channel, setting.n_workers)], effort=effort, seed=seed)
 
 
-def predict_parts(setting: Setting, parts: Sequence[Part], *, effort: float = 1.0, seed: int = 0) -> Prediction:
+def predict_parts(setting: Setting, parts: Sequence[CrowdPart], *, effort: float = 1.0, seed: int = 0) -> Prediction:
     """The same for workers at several levels of privacy, each with a channel of its own."""
     rng = np.random.default_rng(seed)
     groups = [_Group(part, setting.reports_given_truth(part.channel)) for part in parts]

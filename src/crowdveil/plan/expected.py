@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.domain import Scale
 from crowdveil.plan.evolution import Prediction
 from crowdveil.plan.rehearsal import PRECISION, rehearse
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 # How far the calculation is off, as a part of itself: what remains of it where a rehearsal is too short to tell.
 _TRUST = 0.2
@@ -39,7 +39,7 @@ def method_of(setting: Setting, *, population: bool) -> str:
 
 def expected(
     setting: Setting,
-    parts: Sequence[Part],
+    parts: Sequence[CrowdPart],
     calculated: Prediction,
     *,
     population: bool,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.domain import Scale
 from crowdveil.plan.drawn import Drawn, answer_laws, draw_truths
 from crowdveil.plan.evolution import TINY, report_counts
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 Floats = NDArray[np.float64]
 _CELLS, _MOST_QUESTIONS = 2_000_000, 40_000
@@ -39,7 +39,7 @@ def log_evidence(setting: Setting, drawn: Drawn) -> Belief:
     return _belief(setting, drawn.parts, drawn.counts)
 
 
-def expected_of_knowing(setting: Setting, parts: Sequence[Part], rng: np.random.Generator) -> tuple[float, float]:
+def expected_of_knowing(setting: Setting, parts: Sequence[CrowdPart], rng: np.random.Generator) -> tuple[float, float]:
     """The knowing reader's mean error over many questions, and its standard error."""
     n_cells = sum(len(part.channel.outputs) for part in parts) * len(setting.crowd.real) + len(setting.asked)
     n_questions = int(np.clip(_CELLS / n_cells, 500, _MOST_QUESTIONS))
@@ -59,7 +59,7 @@ def expected_of_knowing(setting: Setting, parts: Sequence[Part], rng: np.random.
     return float(errors.mean()), float(errors.std()) / math.sqrt(n_questions)
 
 
-def _belief(setting: Setting, parts: Sequence[Part], counts: Sequence[Sequence[NDArray[np.int64]]]) -> Belief:
+def _belief(setting: Setting, parts: Sequence[CrowdPart], counts: Sequence[Sequence[NDArray[np.int64]]]) -> Belief:
     asked, logs = setting.asked, np.zeros(())
     for part, by_class in zip(parts, counts, strict=True):
         tensor = np.log(np.maximum(setting.reports_given_truth(part.channel)[:, asked], TINY))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from crowdveil.errors import InputError
 from crowdveil.plan.evolution import Prediction, predict_parts
 from crowdveil.plan.population import predict_population_parts
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 
-def mix(setting: Setting, parts: Sequence[Part], *, population: bool = False, effort: float = 1.0) -> Prediction:
+def mix(setting: Setting, parts: Sequence[CrowdPart], *, population: bool = False, effort: float = 1.0) -> Prediction:
     """The error of a study in which `parts` report through different channels, read together by one method.
 
     A part is a level of privacy: its channel on this domain (the identity channel for level "none") and how many
@@ -20,12 +20,12 @@ def mix(setting: Setting, parts: Sequence[Part], *, population: bool = False, ef
 
     >>> from crowdveil.domain import Choices
     >>> from crowdveil.mechanisms import mechanism
-    >>> from crowdveil.plan import Crowd
+    >>> from crowdveil.plan import CrowdSkill
     >>> domain = Choices(("no", "yes"))
-    >>> setting = Setting(domain, 1.0, 40, 0.9, Crowd.named("mixed", domain))
+    >>> setting = Setting(domain, 1.0, 40, 0.9, CrowdSkill.named("mixed", domain))
     >>> low, high = (mechanism("randomized-response", epsilon=each).channel(domain) for each in (3.0, 0.5))
-    >>> both = mix(setting, [Part(low, 20), Part(high, 20)]).error
-    >>> mix(setting, [Part(low, 40)]).error < both < mix(setting, [Part(high, 40)]).error
+    >>> both = mix(setting, [CrowdPart(low, 20), CrowdPart(high, 20)]).error
+    >>> mix(setting, [CrowdPart(low, 40)]).error < both < mix(setting, [CrowdPart(high, 40)]).error
     True
     """
     present = [part for part in parts if part.n_workers > 0]

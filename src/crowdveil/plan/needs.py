@@ -10,7 +10,7 @@ from functools import cache
 from crowdveil.plan.expected import expected
 from crowdveil.plan.recommend import Predictor, channel_of
 from crowdveil.plan.search import LARGEST_EPSILON, MOST_WORKERS, SMALLEST_EPSILON, least
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 # Rehearsed errors in this part of the target are as wanted: below it, and not by more than a tenth.
 _REACHED = (0.9, 1.0)
@@ -80,7 +80,7 @@ class Needs:
     def _rehearsed(self, setting: Setting) -> float:
         channel = channel_of(self.mechanism, setting)
         found = self.calculate(setting, channel)
-        parts = [Part(channel, setting.n_workers)]
+        parts = [CrowdPart(channel, setting.n_workers)]
         return expected(
             setting, parts, found, population=self.population, effort=self.effort, precision=_PRECISION
         ).error

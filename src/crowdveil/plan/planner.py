@@ -9,14 +9,14 @@ from functools import partial
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.exact import json_number
-from crowdveil.plan.charge import Charge, study_charge
+from crowdveil.plan.charge import StudyCharge, study_charge
 from crowdveil.plan.evolution import predict
 from crowdveil.plan.expected import expected, interval, method_of
 from crowdveil.plan.floor import Limit, limit
 from crowdveil.plan.needs import Needs
 from crowdveil.plan.population import predict_population, prior_spread
 from crowdveil.plan.recommend import Predictor, Recommendation, recommend
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 # Below this share of the error of a guess the reports have told something.
 _LEARNT = 0.9
@@ -52,7 +52,7 @@ class Plan:
     mechanism: str
     method: str
     why: str
-    charge: Charge
+    charge: StudyCharge
 
     @property
     def known(self) -> bool:
@@ -97,7 +97,7 @@ def plan(
     """
     _check(setting, target_error, effort)
     chosen = recommend(setting, _predictor(population, effort=0.2), only=mechanism)
-    parts = [Part(chosen.channel, setting.n_workers)]
+    parts = [CrowdPart(chosen.channel, setting.n_workers)]
     prior = prior_spread(setting.domain) if population else setting.prior_error
     floor = limit(setting, population=population)
     # What the floor rules out needs no long rehearsal.

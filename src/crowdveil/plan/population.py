@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.plan.evolution import Prediction
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 
 Floats = NDArray[np.float64]
 
 
 def predict_population(setting: Setting, channel: Channel) -> Prediction:
     """The root mean square error of a mean, or of an option's share, when opinions are spread evenly."""
-    return predict_population_parts(setting, [Part(channel, setting.n_workers)])
+    return predict_population_parts(setting, [CrowdPart(channel, setting.n_workers)])
 
 
-def predict_population_parts(setting: Setting, parts: Sequence[Part]) -> Prediction:
+def predict_population_parts(setting: Setting, parts: Sequence[CrowdPart]) -> Prediction:
     """The same for workers at several levels of privacy, put together as our methods do.
 
     `population-mean` weighs levels by their precision (they are taken to think alike), so 1 / error² adds up;

@@ -19,7 +19,7 @@ from crowdveil.inference import method
 from crowdveil.plan.drawn import Drawn, draw_study
 from crowdveil.plan.knowing import expected_of_knowing, log_evidence
 from crowdveil.plan.population import prior_spread
-from crowdveil.plan.setting import Part, Setting
+from crowdveil.plan.setting import CrowdPart, Setting
 from crowdveil.progress import heard_by, tell
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Rehearsal:
 
 def rehearse(
     setting: Setting,
-    parts: Sequence[Part],
+    parts: Sequence[CrowdPart],
     name: str,
     *,
     population: bool = False,
@@ -91,7 +91,7 @@ def _enough(found: Rehearsal, guess: float, precision: float) -> bool:
     return sure or found.at_most < RESOLUTION * guess
 
 
-def study_work(setting: Setting, parts: Sequence[Part], *, population: bool) -> float:
+def study_work(setting: Setting, parts: Sequence[CrowdPart], *, population: bool) -> float:
     """Roughly how many microseconds one study takes, whatever the machine: the answer must not depend on its speed."""
     n_cells = sum(part.n_workers * setting.reports_per_worker(part.channel) for part in parts)
     if population:

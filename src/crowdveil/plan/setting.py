@@ -11,7 +11,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
 from crowdveil.guarantee import positive_epsilon
-from crowdveil.plan.skill import Crowd
+from crowdveil.plan.skill import CrowdSkill
 
 Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
@@ -21,7 +21,7 @@ _MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class CrowdPart:
     """The workers of a study who report through the same channel: everybody at one level of privacy."""
 
     channel: Channel
@@ -39,7 +39,7 @@ class Setting:
     epsilon: float
     n_workers: int
     share: float
-    crowd: Crowd
+    crowd: CrowdSkill
     n_questions: int = 100
     protect_participation: bool = False
 

@@ -55,7 +55,7 @@ POSSIBLE = tuple(Kind(0.0, *kind) for kind in ((0.95, 0.03), (0.6, 0.15), (0.3, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
+class CrowdSkill:
     """The classes on one domain: their shares and `skill` (probability to be right, or σ in the scale's own unit).
 
     Classes with a share of 0 are not there; they only stand in what a reader has `believed` beforehand.
@@ -67,7 +67,7 @@ class Crowd:
     believed: Floats
 
     @classmethod
-    def named(cls, name: str, domain: Domain) -> Crowd:
+    def named(cls, name: str, domain: Domain) -> CrowdSkill:
         """A name of SKILLS, or numbers: `0.8`, `0.9,0.6` in equal parts, or spread evenly from `0.5..0.9`."""
         if name in SKILLS:
             kinds = SKILLS[name]
@@ -81,7 +81,7 @@ class Crowd:
         return cls._read(name, np.full(len(numbers), 1 / len(numbers)), np.array(numbers), domain)
 
     @classmethod
-    def _read(cls, name: str, shares: Floats, skill: Floats, domain: Domain) -> Crowd:
+    def _read(cls, name: str, shares: Floats, skill: Floats, domain: Domain) -> CrowdSkill:
         """With the kinds a reader holds possible beside the real ones."""
         other = np.array([_skill(kind, domain) for kind in POSSIBLE])
         believed = np.concatenate([(1 - _DOUBT) * shares, np.full(len(other), _DOUBT / len(other))])

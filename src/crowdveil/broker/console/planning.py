@@ -23,7 +23,7 @@ from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError
-from crowdveil.plan import Crowd, Part, Setting, predict, predict_population
+from crowdveil.plan import CrowdPart, CrowdSkill, Setting, predict, predict_population
 from crowdveil.plan import mix as together
 from crowdveil.plan.population import prior_spread
 
@@ -101,14 +101,16 @@ def _mixed(draft: Draft, mix: dict[str, float]) -> list[Outlook]:
     for question in draft.questions[:_MOST_QUESTIONS]:
         domain = question.domain.domain()
         if domain not in known:
-            parts = [Part(channels[question.id], round(n_workers * mix[name])) for name, channels in levels.items()]
+            parts = [
+                CrowdPart(channels[question.id], round(n_workers * mix[name])) for name, channels in levels.items()
+            ]
             setting = _setting(draft, None, question, max(n_workers, 1))
             known[domain] = _together(setting, parts, draft.goal)
         rows.append(replace(_row(draft, question, _("expected mix"), n_workers, known[domain], ""), mixed=True))
     return rows
 
 
-def _together(setting: Setting, parts: list[Part], goal: str) -> float:
+def _together(setting: Setting, parts: list[CrowdPart], goal: str) -> float:
     if not any(part.n_workers for part in parts):
         return math.inf
     return together(setting, parts, population=goal == "population", effort=_EFFORT).error
@@ -152,7 +154,7 @@ def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -
         float((level.epsilon if level else None) or 1),
         n_workers,
         _ANSWERED,
-        Crowd.named(_TYPICAL, domain),
+        CrowdSkill.named(_TYPICAL, domain),
         n_questions=len(draft.questions),
         protect_participation=draft.protects_participation,
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from crowdveil.broker.ledger.budget import Charge
+from crowdveil.broker.ledger.budget import MirrorCharge
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
 
@@ -30,7 +30,7 @@ class Checked:
     codes: bytes
     n_reports: int
     n_charged: int
-    charge: Charge
+    charge: MirrorCharge
     pay_cents: int
 
 
@@ -84,12 +84,12 @@ def _check_complete(opened: Opened, given: list[int]) -> None:
         )
 
 
-def _charge(opened: Opened, level: OpenedLevel, given: list[int]) -> Charge:
+def _charge(opened: Opened, level: OpenedLevel, given: list[int]) -> MirrorCharge:
     if level.charge is None:
-        return Charge(unprotected=True)
+        return MirrorCharge(unprotected=True)
     if opened.protects_participation:
-        return Charge(level.charge["epsilon_nano"], level.charge["rho_nano"])
-    return Charge(sum(level.epsilon[place] for place in given), sum(level.rho[place] for place in given))
+        return MirrorCharge(level.charge["epsilon_nano"], level.charge["rho_nano"])
+    return MirrorCharge(sum(level.epsilon[place] for place in given), sum(level.rho[place] for place in given))
 
 
 def _n_charged(opened: Opened, level: OpenedLevel, given: list[int]) -> int:

@@ -32,7 +32,7 @@ WHERE account = %s AND epsilon_held >= %s AND rho_held >= %s AND (
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class MirrorCharge:
     """Nano-ε and nano-ρ; an unprotected release charges nothing and is listed instead."""
 
     epsilon: int = 0
@@ -40,7 +40,7 @@ class Charge:
     unprotected: bool = False
 
 
-NOTHING = Charge()
+NOTHING = MirrorCharge()
 
 
 @lru_cache(maxsize=1024)
@@ -57,7 +57,7 @@ def set_cap(account: str, epsilon_cap: int) -> None:
     Budget.objects.filter(account=account).update(epsilon_cap=epsilon_cap, rho_cap=rho_cap_of(epsilon_cap))
 
 
-def hold(account: str, charge: Charge) -> None:
+def hold(account: str, charge: MirrorCharge) -> None:
     """Hold what an accepted study may cost, or refuse whole with the numbers."""
     held, back = (charge.epsilon, charge.rho, 0, 0, 0), (0, 0)
     # A release that charges nothing is not a question of budget: it is listed, and it does not block the worker.
@@ -65,7 +65,7 @@ def hold(account: str, charge: Charge) -> None:
         raise over_budget(account, charge)
 
 
-def settle(account: str, charge: Charge, held: Charge) -> None:
+def settle(account: str, charge: MirrorCharge, held: MirrorCharge) -> None:
     """Spend `charge` in place of what was held for it; what was held is granted even if the cap fell meanwhile."""
     extra_epsilon, extra_rho = charge.epsilon - held.epsilon, charge.rho - held.rho
     granted = charge.unprotected or (extra_epsilon <= 0 and extra_rho <= 0)
@@ -75,7 +75,7 @@ def settle(account: str, charge: Charge, held: Charge) -> None:
         raise _unsettled(account, charge, held)
 
 
-def release(account: str, held: Charge) -> None:
+def release(account: str, held: MirrorCharge) -> None:
     """Give a hold back: nothing was drawn for it as far as the broker knows."""
     changed(_MOVE, -held.epsilon, -held.rho, 0, 0, 0, account, held.epsilon, held.rho, 1, 0, 0)
 
@@ -84,13 +84,13 @@ def hold_gone() -> Refusal:
     return Refusal("not-open", "your reservation ended this very moment; send the same submission again")
 
 
-def _unsettled(account: str, charge: Charge, held: Charge) -> Refusal:
+def _unsettled(account: str, charge: MirrorCharge, held: MirrorCharge) -> Refusal:
     budget = Budget.objects.filter(account=account).first()
     gone = budget is not None and (budget.epsilon_held < held.epsilon or budget.rho_held < held.rho)
     return hold_gone() if gone else over_budget(account, charge)
 
 
-def over_budget(account: str, charge: Charge) -> Refusal:
+def over_budget(account: str, charge: MirrorCharge) -> Refusal:
     budget = Budget.objects.filter(account=account).first()
     if budget is None:
         return Refusal("unauthorized", "this account no longer exists")

@@ -15,7 +15,7 @@ from django.db.models import Q
 from crowdveil.broker import clock
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget
-from crowdveil.broker.ledger.budget import Charge
+from crowdveil.broker.ledger.budget import MirrorCharge
 from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.payments import purse
 from crowdveil.broker.refusal import Refusal
@@ -41,7 +41,7 @@ class Hold:
 
     id: str
     level: str
-    charge: Charge
+    charge: MirrorCharge
     cost: int
     expires: datetime
 
@@ -78,11 +78,11 @@ def _hold(account: str, study: str, level: OpenedLevel, minutes: int) -> Hold:
     return hold
 
 
-def most(level: OpenedLevel) -> Charge:
+def most(level: OpenedLevel) -> MirrorCharge:
     """The most a submission at this level can be charged."""
     if level.charge is None:
-        return Charge(unprotected=True)
-    return Charge(level.charge["epsilon_nano"], level.charge["rho_nano"])
+        return MirrorCharge(unprotected=True)
+    return MirrorCharge(level.charge["epsilon_nano"], level.charge["rho_nano"])
 
 
 def find(study: str, account: str) -> Hold | None:
@@ -92,7 +92,7 @@ def find(study: str, account: str) -> Hold | None:
 
 def _read(found: tuple[Any, ...]) -> Hold:
     key, level, epsilon, rho, cost, expires = found
-    return Hold(key, level, Charge(epsilon, rho), cost, clock.moment(expires))
+    return Hold(key, level, MirrorCharge(epsilon, rho), cost, clock.moment(expires))
 
 
 def take(hold: Hold) -> bool:

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from crowdveil.broker.studies.questions import Option, Part, Question, Text
+from crowdveil.broker.studies.questions import DraftPart, Option, Question, Text
 
 LEVELS = ("none", "low", "medium", "high")
 LevelName = Literal["none", "low", "medium", "high"]
 Cents = Annotated[int, Field(ge=0, le=10**12)]
 
 
-class Level(Part):
+class Level(DraftPart):
     """One privacy level: how reports are randomised, at which ε each, and what it pays."""
 
     name: LevelName
@@ -34,14 +34,14 @@ class Level(Part):
         return self
 
 
-class Selection(Part):
+class Selection(DraftPart):
     """Who may answer: whoever comes first, a random choice, or Loki's greedy choice with its fairness α."""
 
     policy: Literal["first-come", "random", "greedy"] = "first-come"
     fairness: Annotated[str, StringConstraints(pattern=r"^(0(\.[0-9]{1,3})?|1(\.0{1,3})?)$")] | None = None
 
 
-class Draft(Part):
+class Draft(DraftPart):
     """Everything a study is."""
 
     title: Annotated[Option, Field(max_length=120)]

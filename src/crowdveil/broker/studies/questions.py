@@ -25,13 +25,13 @@ Option: TypeAlias = Annotated[
 Number: TypeAlias = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,9}(\.[0-9]{1,6})?$")]
 
 
-class Part(BaseModel):
+class DraftPart(BaseModel):
     """Part of a request: unknown fields are refused, so that nothing slips in unread, and kinds are not changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class ChoicesDomain(Part):
+class ChoicesDomain(DraftPart):
     """One of several options."""
 
     type: Literal["choices"]
@@ -41,7 +41,7 @@ class ChoicesDomain(Part):
         return Choices(tuple(self.options))
 
 
-class ScaleDomain(Part):
+class ScaleDomain(DraftPart):
     """A level of an evenly spaced scale."""
 
     type: Literal["scale"]
@@ -55,7 +55,7 @@ class ScaleDomain(Part):
         return Scale(self.low, self.high, self.step)
 
 
-class TickAllDomain(Part):
+class TickAllDomain(DraftPart):
     """Any of several boxes; all boxes together are one answer, so ε is for the whole tick vector."""
 
     type: Literal["tick-all"]
@@ -72,14 +72,14 @@ class TickAllDomain(Part):
 AnyDomain: TypeAlias = Annotated[ChoicesDomain | ScaleDomain | TickAllDomain, Field(discriminator="type")]
 
 
-class ShowIf(Part):
+class ShowIf(DraftPart):
     """Skip logic: shown only if an earlier question was answered so. It runs on the device, never here."""
 
     question: str = Field(pattern=QUESTION_ID)
     any_of: list[Option] = Field(min_length=1, max_length=64)
 
 
-class Question(Part):
+class Question(DraftPart):
     """One question; `gold` is its known truth, kept from the public definition until the study is published."""
 
     id: str = Field(pattern=QUESTION_ID)
