@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,22 @@ def test_a_warm_start_goes_on_with_both_explanations() -> None:
     warm = ChannelBP(tol=1e-6).fit(reports, cold)
     assert warm.iterations < cold.iterations
     np.testing.assert_allclose(warm.posterior, cold.posterior, atol=1e-3)
+
+
+def test_a_fit_with_learned_classes_is_a_start_for_one_of_the_two() -> None:
+    answers, _ = crowd(6, PLAIN, 0.8, n_questions=200, per_question=8)
+    reports = reported(answers, 1.0, 6)
+    learned, cold = ChannelBP(classes="learned").fit(reports), ChannelBP(tol=1e-6).fit(reports)
+    started = ChannelBP(tol=1e-6).fit(reports, learned)
+    assert started.trace[0] != cold.trace[0]
+    np.testing.assert_allclose(started.posterior, cold.posterior, atol=1e-3)
+    known = {name: value for name, value in cold.parameters.items() if name != "log_types_if_leaning"}
+    half = ChannelBP(max_iter=3).fit(reports, replace(cold, parameters=known))
+    assert half.trace == ChannelBP(max_iter=3).fit(reports, replace(learned, parameters=_first_of(known))).trace
+
+
+def _first_of(parameters: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: parameters[name] for name in ("belief", "log_types", "log_classes")}
 
 
 def test_a_leaning_crowd_does_not_put_channel_bp_below_the_vote() -> None:

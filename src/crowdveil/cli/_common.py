@@ -115,6 +115,7 @@ def estimate_json(
         "guarantees": guarantees,
         "objective": estimate.objective,
         "floor": estimate.floor.sentence if estimate.floor else None,
+        "due_to_classes": estimate.provenance.get("due_to_classes"),
     }
 
 

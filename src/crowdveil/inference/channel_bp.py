@@ -22,7 +22,7 @@ from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
 from crowdveil.inference.leaning import EitherModel, belief_of
 from crowdveil.inference.message_model import reading
-from crowdveil.inference.model import Closing, Context, Parameters, Statistics
+from crowdveil.inference.model import Closing, Context, Parameters, Statistics, start_names
 from crowdveil.inference.type_model import TypeModel
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.inference.worker_types import MANY_OPTIONS, WorkerTypes, worker_types
@@ -109,12 +109,11 @@ def _skills(belief: Array, types: WorkerTypes) -> Skills:
 
 def _start(model: TypeModel | EitherModel, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    if start is None or not {*model.by_worker, *model.shared} <= set(start.parameters):
+    by_worker, shared = start_names(model, () if start is None else start.parameters)
+    if start is None or not shared or len(start.parameters["log_classes"]) != reports.domain.size:
         return {}
-    if len(start.parameters["log_classes"]) != reports.domain.size:
-        return {}
-    found = {name: start.parameters[name] for name in model.shared}
-    for name in model.by_worker:
+    found = {name: start.parameters[name] for name in shared}
+    for name in by_worker:
         belief = carried_over(start, name, reports, found[name.replace("belief", "log_types")])
         if belief is None:
             return {}

@@ -6,7 +6,7 @@ must survive from one pass to the next inside a block (a layout, messages) is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -164,6 +164,25 @@ class Judged(Protocol):
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         """The columns that change when the estimate is the prior."""
+
+
+@runtime_checkable
+class Sparing(Protocol):
+    """A model that can also go on from a start without the parameters named `spare`."""
+
+    @property
+    def spare(self) -> tuple[str, ...]: ...
+
+
+def start_names(model: Model, known: Collection[str]) -> tuple[list[str], list[str]]:
+    """Which of the known parameters a model takes over from a start, by worker and for all; none if any is missing."""
+    wanted = (model.by_worker, model.shared)
+    missing = {name for names in wanted for name in names if name not in known}
+    left = set(model.spare) if missing and isinstance(model, Sparing) else set()
+    if missing - left:
+        return [], []
+    by_worker, shared = ([name for name in names if name not in left] for names in wanted)
+    return by_worker, shared
 
 
 def add(total: Statistics, more: Statistics) -> Statistics:

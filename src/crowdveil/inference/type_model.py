@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.bounds.floor import fano_floor
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.finishing import QUANTILE, chosen
+from crowdveil.inference.leaping import leapt
 from crowdveil.inference.message_model import MessageModel, normalised
 from crowdveil.inference.model import Block, Columns, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
@@ -97,17 +98,14 @@ class TypeModel(MessageModel):
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
-        types = self.type_weight * self.types.share + self.types.held(belief.sum(axis=0), self.lean)
-        classes = np.ones(self.emission.n_options)
-        if self.class_prior is not None:
-            classes = self.class_prior + statistics["classes"]
-        log_types = np.log(types / types.sum())
-        return {
-            "belief": statistics["messages"] + log_types,
-            "share": parameters["share"],
-            "log_types": log_types,
-            "log_classes": np.log(classes / classes.sum()),
-        }
+        kept = self.type_weight * self.types.share
+        types = kept + self.types.held(belief.sum(axis=0), self.lean)
+        held = np.ones(self.emission.n_options) * (1.0 if self.class_prior is None else self.class_prior)
+        classes = held if self.class_prior is None else held + statistics["classes"]
+        found = {"log_types": np.log(types / types.sum()), "log_classes": np.log(classes / classes.sum())}
+        least = {"log_types": np.log(kept / types.sum()), "log_classes": np.log(held / classes.sum())}
+        laws = found | leapt(parameters, found, least)
+        return {"belief": statistics["messages"] + laws["log_types"], "share": parameters["share"], **laws}
 
     def first(self, share: Array) -> Parameters:
         """Before anything is known."""

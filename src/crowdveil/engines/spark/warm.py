@@ -17,7 +17,7 @@ from crowdveil.engines.spark.notes import notes_in
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.reports import domain_json
 from crowdveil.inference.base import Method
-from crowdveil.inference.model import Model, Parameters
+from crowdveil.inference.model import Model, Parameters, start_names
 
 _NOTE = "start.npz"
 
@@ -60,12 +60,13 @@ def carried(start: SparkStart, method: Method, model: Model, job: Job) -> Parame
     domain = json.dumps(domain_json(job.reports.domain), sort_keys=True)
     if (start.method, start.domain) != (method.name, domain):
         raise InputError(f"the start must be of {method.name} on the same answers; got one of {start.method}")
-    if not set(model.by_worker) | set(model.shared) <= set(start.parameters):
+    by_worker, shared = start_names(model, start.parameters)
+    if not by_worker and not shared:
         return {}
     was = start.workers.withColumnRenamed("code", "was")
     pairs = job.workers.join(was, "worker").select("code", "was").toPandas().to_numpy(np.int64).reshape(-1, 2)
-    by_worker = {name: _matched(start.parameters[name], pairs, job.sizes.n_workers) for name in model.by_worker}
-    return by_worker | {name: start.parameters[name] for name in model.shared}
+    matched = {name: _matched(start.parameters[name], pairs, job.sizes.n_workers) for name in by_worker}
+    return matched | {name: start.parameters[name] for name in shared}
 
 
 def _matched(values: NDArray[np.float64], pairs: NDArray[np.int64], n_workers: int) -> NDArray[np.float64]:

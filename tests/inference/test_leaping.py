@@ -1,0 +1,95 @@
+"""Leaps arrive where plain sweeps do, sooner, and never where sweeps lead away from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from inference.families import reported
+from numpy.typing import NDArray
+
+from crowdveil import Answers, Choices
+from crowdveil.inference import ChannelBP
+from crowdveil.inference.leaping import LAWS, MOST, leapt
+from crowdveil.inference.model import Parameters
+
+REST = np.log([0.6, 0.3, 0.1]), np.log([0.8, 0.2])
+LEAST = {name: np.full(len(logs), -20.0) for name, logs in zip(LAWS, REST, strict=True)}
+
+
+def normal(logs: NDArray[Any]) -> NDArray[Any]:
+    shares: NDArray[Any] = logs - np.logaddexp.reduce(logs)
+    return shares
+
+
+def walked(rate: float, start: float, n_steps: int, *, leaps: bool) -> Parameters:
+    """Steps that leave this share of the way to the resting point; each law starts so far from it."""
+    here: dict[str, Any] = {
+        name: normal(rest + start * np.arange(len(rest))) for name, rest in zip(LAWS, REST, strict=True)
+    }
+    for _ in range(n_steps):
+        step = {name: normal(rest + rate * (here[name] - rest)) for name, rest in zip(LAWS, REST, strict=True)}
+        here = step | (leapt(here, step, LEAST) if leaps else {})
+    return here
+
+
+def apart(laws: Parameters) -> float:
+    return float(sum(np.abs(np.exp(laws[name]) - np.exp(rest)).sum() for name, rest in zip(LAWS, REST, strict=True)))
+
+
+def nearly_all_alike(seed: int) -> Answers:
+    rng = np.random.default_rng(seed)
+    worker = np.argsort(rng.random((400, 30)), axis=1)[:, :10].ravel()
+    answer = (rng.random(4000) > 0.97).astype(np.int64)
+    ids = np.arange(30), np.arange(400)
+    return Answers(worker, np.repeat(np.arange(400), 10), answer, *ids, Choices(("a", "b")))
+
+
+def test_leaps_arrive_sooner() -> None:
+    assert apart(walked(0.97, 0.2, 30, leaps=True)) < 1e-6
+    assert apart(walked(0.97, 0.2, 30, leaps=False)) > 0.02
+
+
+def test_a_leap_leads_away_from_where_steps_lead_away() -> None:
+    start = apart(walked(1.02, 0.01, 0, leaps=False))
+    leaping, stepping = (apart(walked(1.02, 0.01, 12, leaps=leaps)) for leaps in (True, False))
+    assert leaping > stepping > start
+
+
+def test_laws_after_a_leap_are_laws_and_no_share_falls_below_the_least() -> None:
+    before = {name: normal(np.zeros(len(rest))) for name, rest in zip(LAWS, REST, strict=True)}
+    second = {name: normal(rest) for name, rest in zip(LAWS, REST, strict=True)}
+    third = {name: normal(2.1 * rest) for name, rest in zip(LAWS, REST, strict=True)}
+    least = {name: np.log(np.full(len(rest), 0.01)) for name, rest in zip(LAWS, REST, strict=True)}
+    found = leapt(second | leapt(before, second, least), third, least)
+    for name in LAWS:
+        assert np.exp(found[name]).sum() == pytest.approx(1)
+        assert np.exp(found[name]).min() > 0.009
+        assert np.exp(found[name]).min() < np.exp(third[name]).min()
+
+
+def test_after_a_leap_too_far_the_next_is_shorter_and_none_passes_the_most() -> None:
+    here = walked(0.97, 0.5, 1, leaps=True)
+    there = walked(0.97, 0.5, 2, leaps=False)
+    shorter, longer = (leapt(here | {"reach": np.array([8.0, last])}, there, LEAST)["reach"][0] for last in (0, np.inf))
+    assert (shorter, longer) == (4, 16)
+    assert walked(0.97, 0.5, 12, leaps=True)["reach"][0] == MOST
+
+
+def test_answers_nearly_all_alike_come_to_rest() -> None:
+    """Plain sweeps had not after 200: learned classes creep past a point where they almost rest."""
+    estimate = ChannelBP().fit(reported(nearly_all_alike(1), 0.5, 3))
+    assert estimate.converged
+    assert estimate.iterations < 120
+
+
+def test_leaps_and_plain_sweeps_come_to_rest_at_the_same_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = reported(nearly_all_alike(4), 1.0, 4)
+    method = ChannelBP(tol=1e-8, max_iter=2000, precision="float64")
+    leaping = method.fit(reports)
+    monkeypatch.setattr("crowdveil.inference.type_model.leapt", lambda *_: {})
+    plain = method.fit(reports)
+    assert plain.converged
+    assert leaping.iterations < plain.iterations / 2
+    np.testing.assert_allclose(leaping.posterior, plain.posterior, atol=1e-5)
