@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from waiting import until
 from crowdveil.cli._common import whole_file
 from crowdveil.errors import FileError
 from crowdveil.files import read_answers
+from crowdveil.papers import REPRODUCTIONS
 
 ROWS = "worker,question,answer\na,q1,yes\nb,q1,no\na,q2,no\n"
 NOBODY = 65534
@@ -61,6 +64,7 @@ SIMULATE = "simulate --options a,b --workers 5 --questions 3 -o crowd"
         ("mechanisms randomized-response --options a", "a question must have two options or more; got only 'a'"),
         ("audit randomized-response --options a", "a question must have two options or more"),
         ("audit laplace --samples 0", "an audit needs at least 100 samples per input; got 0"),
+        ("audit laplace --delta 0.1", "--delta is for code of yours; our mechanisms state their own δ"),
         ("audit broken:report --options a,b --epsilon 1", "cannot be imported: SyntaxError"),
         ("audit leaving:report --options a,b --epsilon 1", "cannot be imported: SystemExit: 5"),
         ("audit os:abs --options a,b --epsilon 1 --seed 1", "--param and --seed are for mechanisms of ours"),
@@ -69,12 +73,19 @@ SIMULATE = "simulate --options a,b --workers 5 --questions 3 -o crowd"
         (f"{INFER} --param max_itr=3", "did you mean max_iter?"),
         (f"{INFER} --gold truth.csv", "truth.csv, column 'truth': the truth of question 'q1' cannot be used"),
         (f"{INFER} --gold elsewhere.csv", "no gold question is among the questions"),
-        (f"{INFER} --workers-out estimates.csv", "estimates.csv is read by this command"),
+        (f"{INFER} --workers-out ./estimates.csv", "--output and --workers-out must be two files"),
         (f"{INFER} --resume", "are for Spark; add --engine spark"),
         (f"{SIMULATE} --param class_shares=[0.5,-0.5]", "class_shares must be numbers from 0 up"),
-        ("simulate --scale 1:5 -o crowd --param shift=-1", "shift must be a standard deviation, 0 or more; got -1"),
+        ("simulate --scale 1:5 -o crowd --param shift=-1", "shift must be a standard deviation, 0 or more, of"),
+        (
+            "simulate --scale 1:5 -o crowd --param sigmas=[1,1e308]",
+            "sigmas must be numbers from 0 up, of ordinary size",
+        ),
+        (f"{SIMULATE} --seed -1", "the seed of a crowd must be 0 or more; got -1"),
         ("verify-client http://[::1", "cannot be reached"),
         ("study list --token x --address broker", "must start with http:// or https://; got 'broker'"),
+        ("study create none.json --token x", "none.json cannot be used: No such file or directory; check the name"),
+        ("study create folder.csv --token x", "folder.csv cannot be used: Is a directory; name a file in it"),
         ("backup -o b.gz --data-dir .", "is not a broker's data directory"),
         ("restore answers.csv", "answers.csv is not a backup"),
         ("serve --host 999.1.1.1", "cannot listen on 999.1.1.1:8000"),
@@ -117,6 +128,43 @@ def test_a_bad_file_is_refused_at_the_line_that_an_editor_shows(content: bytes, 
     assert said in done.stderr
     assert len(done.stderr) < 500
     assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+@pytest.mark.parametrize("words", [[], ["study"], ["answer"]], ids=" ".join)
+def test_whoever_asks_for_nothing_gets_help_and_not_one_long_line(words: list[str]) -> None:
+    done = crowdveil(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Usage: {' '.join(['crowdveil', *words])} ")
+    assert max(map(len, done.stderr.splitlines())) < 100
+
+
+def test_a_start_of_another_estimate_is_neither_replaced_unasked_nor_left(folder: Path) -> None:
+    start = folder / "estimates.csv.start.npz"
+    assert crowdveil(*INFER.split(), cwd=folder).returncode == 0
+    assert start.is_file()
+    (folder / "estimates.csv").unlink()
+    majority = [*INFER.split()[:-1], "majority"]
+    done = crowdveil(*majority, cwd=folder)
+    assert (done.returncode, "estimates.csv.start.npz exists already" in done.stderr) == (2, True)
+    assert not (folder / "estimates.csv").exists()
+    assert crowdveil(*majority, "--force", cwd=folder).returncode == 0
+    assert not start.exists()
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_run_before_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sun-theorems.csv").write_text("an earlier run")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(type(REPRODUCTIONS["sun-theorems"]), "rows", lambda *_: [{"ours": 1.0}])
+    monkeypatch.setattr(type(REPRODUCTIONS["sun-theorems"]), "draw", fail)
+    done = crowdveil("reproduce", "sun-theorems", "--quick", "-o", tmp_path)
+    assert done.returncode == 2
+    assert "the system failed: No space left on device; make room" in done.stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["an earlier run"]
 
 
 def test_a_quote_within_a_cell_is_a_letter(tmp_path: Path) -> None:
@@ -182,15 +230,16 @@ def stalling() -> Iterator[str]:
         server.shutdown()
 
 
-def test_being_terminated_leaves_no_file_behind(tmp_path: Path, stalling: str) -> None:
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_being_stopped_leaves_no_file_behind(tmp_path: Path, stalling: str, how: int, code: int) -> None:
     command = [sys.executable, "-m", "crowdveil", "study", "export", "0" * 32, "-o", "reports.csv"]
     running = subprocess.Popen(
         [*command, "--address", stalling, "--token", "t"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
         until(lambda: len(list(tmp_path.iterdir())) == 2 or running.poll() is not None)
-        running.terminate()
-        assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", 143)
+        running.send_signal(how)
+        assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", code)
     finally:
         running.kill()
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pkgutil
 import signal
 import sys
@@ -25,6 +26,15 @@ EXTRAS = {
 
 # The root of what the command line itself refuses; its module has moved between versions of typer.
 _UsageError: Any = typer.BadParameter.__mro__[1]
+_CURES = {
+    errno.ENOENT: "check the name",
+    errno.EACCES: "change its permissions",
+    errno.EISDIR: "name a file in it",
+    errno.EFBIG: "make room",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EROFS: "choose another place",
+}
 _STOPPED, _CLOSED_PIPE, _TERMINATED = 130, 141, 143
 
 
@@ -99,7 +109,7 @@ def main() -> None:
     went away 141, SIGTERM 143, as shells count them.
     """
     try:
-        sys.exit(app(standalone_mode=False, prog_name="crowdveil"))
+        _leave(app(standalone_mode=False, prog_name="crowdveil"))
     except SystemExit as leaving:
         raise SystemExit(_CLOSED_PIPE) if isinstance(leaving.__context__, BrokenPipeError) else leaving from None
     except typer.Abort:
@@ -111,7 +121,7 @@ def main() -> None:
     except CrowdveilError as error:
         _complain(error, 2)
     except OSError as error:
-        _complain(f"{error.filename} cannot be used: {error.strerror}" if error.filename else error, 2)
+        _complain(_unusable(error), 2)
     except OverflowError as error:
         _complain(f"a number is too large to be computed with ({error}); choose a smaller one", 2)
     except MemoryError:
@@ -120,9 +130,17 @@ def main() -> None:
         _complain(_missing(error.name or str(error)), 2)
 
 
+def _leave(code: int | None) -> None:
+    """End with the command's exit code; Ctrl-C has become one by now, without a word."""
+    if code == _STOPPED:
+        _complain("stopped", _STOPPED)
+    sys.exit(code)
+
+
 def _misused(error: Any) -> None:
     """Words that the command does not take: what is wrong with them, and where the help is."""
-    if not error.format_message():
+    if error.format_message() == (error.ctx.get_help() if error.ctx else ""):
+        # Nothing was asked for: the help is the answer, and not one sentence.
         error.show()
         sys.exit(2)
     place = error.ctx.command_path if error.ctx else "crowdveil"
@@ -133,6 +151,14 @@ def _misused(error: Any) -> None:
         else ""
     )
     _complain(f"{error.format_message().rstrip('.')}{got}; see {place} --help", 2)
+
+
+def _unusable(error: OSError) -> str:
+    cure = _CURES.get(error.errno or 0, "choose another one")
+    if error.filename:
+        return f"{error.filename} cannot be used: {error.strerror}; {cure}"
+    # Not one of our files: what is written unasked are temporary files and compiled kernels.
+    return f"the system failed: {error.strerror or error}; {cure}, or set TMPDIR and NUMBA_CACHE_DIR to another place"
 
 
 def _missing(module: str) -> str:

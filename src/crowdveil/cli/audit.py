@@ -57,6 +57,8 @@ def command(
             "name one mechanism or module:callable, or give --all",
             fix="for example crowdveil audit randomized-response --epsilon 1 --options no,yes",
         )
+    if delta and (subject is None or ":" not in subject):
+        raise InputError("--delta is for code of yours; our mechanisms state their own δ", fix="leave it out")
     asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed), as_json)
     if subject is None:
         rows = _audit_all(asked, param)

@@ -19,6 +19,7 @@ from crowdveil.cli._common import (
     domain_of,
     estimate_json,
     parameters_of,
+    refuse_existing,
     refuse_source,
     show,
     whole_file,
@@ -35,6 +36,9 @@ from crowdveil.files.write import is_parquet
 from crowdveil.inference import METHODS, Method, method
 from crowdveil.inference.scores import baselines, score
 from crowdveil.reports import Reports
+
+# Parameters of methods that have flags of their own, since no text could spell them.
+_FLAGS = ("gold", "engine")
 
 
 def command(
@@ -61,13 +65,17 @@ def command(
 
     Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
     """
-    for path, other in ((output, workers_out), (workers_out, output)):
+    for path in (output, workers_out):
         if path is not None:
             is_parquet(path)
-            refuse_source(path, reports, truth, gold, other)
+            refuse_source(path, reports, truth, gold)
             # Spark writes folders, also in stores that no path here leads to; it looks at them itself.
             if engine != "spark":
                 check_output(path, force=force)
+    if workers_out is not None and workers_out.resolve() == output.resolve():
+        raise InputError("--output and --workers-out must be two files", fix="choose another name for one of them")
+    if engine != "spark":
+        refuse_existing(start_beside(output), force=force)
     known_gold = read_truth(gold) if gold is not None else None
     chosen = _method(method_name, engine, param, known_gold)
     if engine == "spark":
@@ -97,6 +105,8 @@ def command(
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
     parameters = parameters_of(param)
+    for given in set(_FLAGS) & set(parameters):
+        raise InputError(f"--param cannot say what {given} is", fix=f"use --{given}")
     if engine not in ("local", "spark"):
         raise InputError(f"--engine must be local or spark; got {engine!r}")
     if gold is not None:
@@ -139,6 +149,9 @@ def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bo
             if estimate.skills is None:
                 raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
             write_workers(files.enter_context(whole_file(workers_out, force=force)), estimate.skills)
+    if not estimate.parameters:
+        # What an earlier estimate in this place could go on from does not belong to this one.
+        start_beside(output).unlink(missing_ok=True)
 
 
 def _tell(result: dict[str, Any], output: Path) -> None:

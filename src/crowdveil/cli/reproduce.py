@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdveil.cli._common import Json, Seed, show
+from crowdveil.cli._common import Json, Seed, show, whole_file
 from crowdveil.errors import FileError, InputError
 
 
@@ -60,7 +60,8 @@ def _run(
                 raise
             outcomes.append({"id": id, "claims": [], "files": [], "left_out": "its datasets are not on this disk"})
     if len(chosen) > 1:
-        (output / "papers.md").write_text(page(outcomes), encoding="utf-8")
+        with whole_file(output / "papers.md", force=True) as unfinished:
+            unfinished.write_text(page(outcomes), encoding="utf-8")
     return outcomes
 
 

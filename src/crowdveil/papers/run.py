@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from crowdveil.errors import FileError
@@ -36,6 +37,13 @@ def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> O
     """Run one reproduction into a folder: CSV, SVG, PNG and a note."""
     _need_data(reproduction, settings)
     folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix=f".{reproduction.id}-") as unfinished:
+        made = _made(reproduction, settings, Path(unfinished))
+        # All of them or none: a run that fails leaves what an earlier one wrote.
+        return replace(made, files=[path.replace(folder / path.name) for path in made.files])
+
+
+def _made(reproduction: Reproduction, settings: Settings, folder: Path) -> Outcome:
     table = folder / f"{reproduction.id}.csv"
     write_rows(table, reproduction.rows(settings))
     rows = read_rows(table)

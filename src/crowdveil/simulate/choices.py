@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, participation
+from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, generator, participation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class ChoiceCrowd:
         check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         shares = np.array(self.class_shares or (1.0,) * self.domain.size)
         truth = rng.choice(self.domain.size, self.n_questions, p=shares / shares.sum())
         skill = rng.uniform(*self.ability, self.n_workers)

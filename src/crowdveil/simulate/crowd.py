@@ -69,6 +69,13 @@ def check_size(n_workers: int, n_questions: int, share: float) -> None:
         raise InputError(f"share must be above 0 and at most 1; got {share:g}", fix="it is the part that is answered")
 
 
+def generator(seed: int | None) -> np.random.Generator:
+    """What a crowd is drawn from."""
+    if seed is not None and seed < 0:
+        raise InputError(f"the seed of a crowd must be 0 or more; got {seed}")
+    return np.random.default_rng(seed)
+
+
 def check_answers(each: int | None) -> None:
     """A crowd in which nobody answers anything is a slip."""
     if each is not None and each < 1:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, participation
+from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, generator, participation
 
+# Beyond, sums are no numbers any more.
+_LARGEST = 1e100
 TRUTHS: dict[str, Callable[[np.random.Generator, int, Scale], NDArray[np.float64]]] = {
     "normal": lambda rng, n, scale: rng.normal(0.0, 1.0, n),
     "uniform": lambda rng, n, scale: rng.uniform(float(scale.low), float(scale.high), n),
@@ -44,14 +46,14 @@ class ScaleCrowd:
         check_size(self.n_workers, self.n_questions, self.share)
         if self.truth not in TRUTHS:
             raise InputError(f"truth must be one of {', '.join(TRUTHS)}; got {self.truth!r}")
-        if not self.sigmas or min(self.sigmas) < 0:
-            raise InputError(f"sigmas must be numbers from 0 up; got {self.sigmas}")
-        if self.shift < 0:
-            raise InputError(f"shift must be a standard deviation, 0 or more; got {self.shift:g}")
+        if not self.sigmas or not all(0 <= sigma <= _LARGEST for sigma in self.sigmas):
+            raise InputError(f"sigmas must be numbers from 0 up, of ordinary size; got {self.sigmas}")
+        if not 0 <= self.shift <= _LARGEST:
+            raise InputError(f"shift must be a standard deviation, 0 or more, of ordinary size; got {self.shift:g}")
         check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         truth = TRUTHS[self.truth](rng, self.n_questions, self.domain)
         # Equally many workers of each σ, in random order.
         sigma = rng.permutation(np.resize(np.array(self.sigmas, dtype=np.float64), self.n_workers))
