@@ -86,8 +86,9 @@ lock: $(VENV)/.dev  ## resolve every lock anew (ARGS=--upgrade for newer version
 clean:  ## remove what these verbs created
 	rm -rf .venv .venv-bench .venv-spark35 node_modules site dist build .numba_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
+# The program that drives the browser brings its own Node, which a bare Debian lacks a library for: libatomic1.
 packages:
-	@tools/system-packages postgresql chromium default-jre-headless nodejs npm
+	@tools/system-packages postgresql chromium libatomic1 default-jre-headless nodejs npm
 
 python:
 	@tools/check-python $(PYTHON)
