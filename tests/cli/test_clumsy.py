@@ -20,7 +20,7 @@ import pytest
 from cli.run import crowdveil
 from waiting import until
 
-from crowdveil.cli._common import whole_file
+from crowdveil.cli._common import check_output, whole_file
 from crowdveil.errors import FileError
 from crowdveil.files import read_answers
 from crowdveil.papers import REPRODUCTIONS
@@ -284,6 +284,13 @@ def test_what_may_not_be_read_is_said_so() -> None:
             with without_rights(), pytest.raises(FileError, match="may not be read by you; change its permissions"):
                 read_answers(path)
             closed.chmod(0o755)
+
+
+def test_where_nothing_may_be_written_is_said_before_the_work() -> None:
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o555)
+        with without_rights(), pytest.raises(FileError, match="may not be written to by you; change its permissions"):
+            check_output(Path(place, "estimates.csv"), force=False)
 
 
 @contextmanager

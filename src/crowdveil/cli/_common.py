@@ -182,3 +182,6 @@ def check_output(path: Path, *sources: Path | None, force: bool) -> None:
     if not path.parent.is_dir():
         what = "is not a folder" if path.parent.exists() else "does not exist"
         raise FileError(f"the folder {path.parent} {what}", fix="create it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        problem = f"the folder {path.parent} may not be written to by you"
+        raise FileError(problem, fix="change its permissions, or choose another place")
