@@ -7,20 +7,19 @@ import hmac
 import json
 import re
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from broker import plain
+from serving import Quiet, serving
 from waiting import until
 
 from crowdveil.client import Broker, Worker
 from crowdveil.files.reports import read_reports
 
 
-class Listener(BaseHTTPRequestHandler):
+class Listener(Quiet):
     heard: ClassVar[list[tuple[str, bytes]]] = []
 
     def do_POST(self) -> None:
@@ -29,22 +28,16 @@ class Listener(BaseHTTPRequestHandler):
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, *_: Any) -> None:
-        return
-
 
 def test_webhooks_are_signed_and_carry_no_report(sqlite_server: Any, make_draft: Any) -> None:
-    listener = HTTPServer(("127.0.0.1", 0), Listener)
-    threading.Thread(target=listener.serve_forever, daemon=True).start()
     broker = sqlite_server.broker(sqlite_server.requester_token("hooked"))
-    url = f"http://127.0.0.1:{listener.server_port}/told"
-    made = broker.call("POST", "/requester/webhooks", {"url": url, "events": ["study.opened", "study.closed"]})
-    study = broker.call("POST", "/requester/studies", make_draft())["id"]
-    for step in ("open", "close"):
-        broker.call("POST", f"/requester/studies/{study}/{step}")
-    until(lambda: len(Listener.heard) >= 2)
-    listener.shutdown()
-    listener.server_close()
+    with serving(Listener) as address:
+        hook = {"url": f"{address}/told", "events": ["study.opened", "study.closed"]}
+        made = broker.call("POST", "/requester/webhooks", hook)
+        study = broker.call("POST", "/requester/studies", make_draft())["id"]
+        for step in ("open", "close"):
+            broker.call("POST", f"/requester/studies/{study}/{step}")
+        until(lambda: len(Listener.heard) >= 2)
     assert sorted(json.loads(body)["event"] for _, body in Listener.heard) == ["study.closed", "study.opened"]
     for signature, body in Listener.heard:
         assert set(json.loads(body)) == {"id", "event", "study", "day"}

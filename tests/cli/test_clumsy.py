@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 from cli.run import crowdveil
+from serving import Quiet, serving
 from waiting import until
 
 from crowdveil.cli._common import check_output, whole_file
@@ -201,7 +201,7 @@ def test_stopping_leaves_no_file_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-class _Stalling(BaseHTTPRequestHandler):
+class _Stalling(Quiet):
     """A broker that begins to send a file and then hangs until its event."""
 
     protocol_version = "HTTP/1.1"
@@ -217,17 +217,12 @@ class _Stalling(BaseHTTPRequestHandler):
         if not whole:
             self.released.wait(60)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def stalling() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Stalling) as server:
-        Thread(target=server.serve_forever, args=(0.02,)).start()
-        yield f"http://127.0.0.1:{server.server_port}"
+    with serving(_Stalling) as address:
+        yield address
         _Stalling.released.set()
-        server.shutdown()
 
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -8,13 +8,13 @@ import pty
 import re
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import TextIO
 
 import pytest
 from cli.run import crowdveil
+from serving import Quiet, serving
 
 from crowdveil.cli._working import UPDATES_A_SECOND, working
 from crowdveil.files import read_reports
@@ -56,7 +56,7 @@ def shown(*arguments: object) -> str:
     return on_a_terminal(run)
 
 
-class _Exporting(BaseHTTPRequestHandler):
+class _Exporting(Quiet):
     """A broker that has one export."""
 
     def do_GET(self) -> None:
@@ -66,16 +66,11 @@ class _Exporting(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def exporting() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Exporting) as server:
-        Thread(target=server.serve_forever, args=(0.02,)).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(_Exporting) as address:
+        yield address
 
 
 @pytest.fixture

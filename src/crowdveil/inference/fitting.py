@@ -44,21 +44,15 @@ def finished(
 ) -> Estimate:
     """The estimate of an iterative method; `parameters` where it has more to say than the run found."""
     known = done.parameters if parameters is None else parameters
-    estimate = Estimate(
-        method.name,
-        reports.domain,
-        reports.questions,
-        columns["value"],
-        columns["confidence"],
-        columns["low"],
-        columns["high"],
-        columns.get("posterior"),
+    estimate = estimate_of(
+        method,
+        reports,
+        columns,
         iterations=done.iterations,
         converged=done.converged,
         objective=model.objective,
         trace=done.trace,
         warnings=done.warnings,
-        provenance=provenance(method, reports),
         parameters=known,
     )
     return closed(method, estimate, reports, columns, known)
@@ -89,7 +83,12 @@ def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: R
 
 def from_columns(method: Method, reports: Reports, columns: Columns) -> Estimate:
     """The estimate of a method that needs no iteration."""
-    estimate = Estimate(
+    return closed(method, estimate_of(method, reports, columns), reports, columns, {})
+
+
+def estimate_of(method: Method, reports: Reports, columns: Columns, **known: Any) -> Estimate:
+    """The columns as an estimate, with what else is `known` of it."""
+    return Estimate(
         method.name,
         reports.domain,
         reports.questions,
@@ -99,8 +98,8 @@ def from_columns(method: Method, reports: Reports, columns: Columns) -> Estimate
         columns["high"],
         columns.get("posterior"),
         provenance=provenance(method, reports),
+        **known,
     )
-    return closed(method, estimate, reports, columns, {})
 
 
 def provenance(method: Method, reports: Reports) -> dict[str, object]:

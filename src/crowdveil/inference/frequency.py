@@ -13,7 +13,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
-from crowdveil.inference.fitting import provenance
+from crowdveil.inference.fitting import estimate_of
 from crowdveil.inference.model import Columns, Context, Rows
 from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.votes import plain_votes, table_channels
@@ -44,19 +44,8 @@ class Frequency(WithoutIteration):
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         columns = self.columns(reports, context_of(reports))
-        return Estimate(
-            self.name,
-            reports.domain,
-            reports.questions,
-            columns["value"],
-            columns["confidence"],
-            columns["low"],
-            columns["high"],
-            columns["posterior"],
-            level=LEVEL,
-            provenance=provenance(self, reports),
-            parameters={"low": columns["lows"], "high": columns["highs"]},
-        )
+        bounds = {"low": columns["lows"], "high": columns["highs"]}
+        return estimate_of(self, reports, columns, level=LEVEL, parameters=bounds)
 
     def columns(self, rows: Rows, context: Context) -> Columns:
         """The shares with their bounds, `lows` and `highs`, and the commonest option."""

@@ -7,20 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from crowdveil.estimate import Estimate
-from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.blocks import context_of
-from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import number_tally, number_verdict
-from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.centring import Centring
+from crowdveil.inference.model import Context, Rows
 from crowdveil.inference.numbers import counts_of, hides, noise_at, numbers_of, ratio, sums, tails_at
-from crowdveil.inference.questionwise import CentreModel, Centres, Ratios
+from crowdveil.inference.questionwise import Centres, Ratios
 from crowdveil.inference.ratios import sums_of
-from crowdveil.reports import Reports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(WithoutIteration):
+class Mean(Centring):
     """Every report counts the same; with `as_answers` the channel's noise is left in, as the papers do.
 
     >>> from crowdveil import Answers, Reports, Scale
@@ -31,17 +26,6 @@ class Mean(WithoutIteration):
 
     name: ClassVar[str] = "mean"
     summary: ClassVar[str] = "the average of the reports as unbiased numbers"
-    numeric: ClassVar[bool] = True
-
-    max_iter: ClassVar[int] = 1
-
-    as_answers: bool = False
-
-    def model(self, context: Context) -> CentreModel:
-        return CentreModel(context, self)
-
-    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
 
     def centres(self, rows: Rows, context: Context) -> Centres | Ratios:
         """The means; a mean varies as its answers do, the less the more of them there are."""
@@ -59,9 +43,3 @@ class Mean(WithoutIteration):
         reports = counts_of(rows, len(context.channels))
         noise, tails = (found(value, reports, context.channels, context.domain) for found in (noise_at, tails_at))
         return Centres(value, squares, freedom, scale, count > 0, noise, clipped=True, tails=tails)
-
-    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
-        return number_tally(rows, columns, context, as_answers=self.as_answers)
-
-    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(verdict=number_verdict(tally, context))

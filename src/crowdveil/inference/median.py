@@ -11,18 +11,13 @@ from scipy.special import ndtri
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
-from crowdveil.estimate import Estimate
-from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.blocks import context_of
+from crowdveil.inference.centring import Centring
 from crowdveil.inference.finishing import QUANTILE, on_simplex
-from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import number_tally, number_verdict
-from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.model import Context, Rows
 from crowdveil.inference.number_intervals import rounding
 from crowdveil.inference.numbers import Numbers, bounds_of, counts_of, half_step, noise_at, numbers_of, sums
-from crowdveil.inference.questionwise import Bounds, CentreModel, Centres
+from crowdveil.inference.questionwise import Bounds, Centres
 from crowdveil.inference.votes import channel_worth, table_channels, votes_of
-from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 _FINER = 8
@@ -30,7 +25,7 @@ _FINER = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Median(WithoutIteration):
+class Median(Centring):
     """The middle answer, or the average of the two middle ones.
 
     >>> from crowdveil import Answers, Reports, Scale
@@ -41,17 +36,6 @@ class Median(WithoutIteration):
 
     name: ClassVar[str] = "median"
     summary: ClassVar[str] = "the middle of the answers' distribution, the channel's noise taken out"
-    numeric: ClassVar[bool] = True
-
-    max_iter: ClassVar[int] = 1
-
-    as_answers: bool = False
-
-    def model(self, context: Context) -> CentreModel:
-        return CentreModel(context, self)
-
-    def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
 
     def centres(self, rows: Rows, context: Context) -> Centres | Bounds:
         """The middles; under noise with a table the interval, too."""
@@ -75,12 +59,6 @@ class Median(WithoutIteration):
             np.clip(mean, low, high), counts_of(rows, len(context.channels)), context.channels, context.domain
         )
         return rounding(context.domain, squares / np.maximum(count - 1, 1) - noise)
-
-    def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
-        return number_tally(rows, columns, context, as_answers=self.as_answers)
-
-    def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(verdict=number_verdict(tally, context))
 
 
 def _middles(numbers: Numbers, n_questions: int, error: Array | float) -> Centres:
