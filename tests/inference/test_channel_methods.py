@@ -21,7 +21,9 @@ from crowdveil.inference import (
     channel_layout,
     channel_plain,
 )
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.frequency import project
+from crowdveil.inference.threads import LocalEngine
 from crowdveil.inference.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
@@ -72,6 +74,22 @@ def test_compiled_and_plain_sweeps_agree(method: Method, hidden: bool, monkeypat
     np.testing.assert_allclose(found[0].trace, found[1].trace, rtol=1e-2, atol=1e-5)
     np.testing.assert_allclose(found[0].value, found[1].value, atol=1e-3)
     np.testing.assert_allclose(found[0].skills.skill, found[1].skills.skill, atol=1e-3)
+
+
+def test_products_of_many_small_chances_do_not_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ten-thousandth, sixteen times, is nothing in single precision."""
+    rng = np.random.default_rng(2)
+    worker, question = np.repeat(np.arange(4), 100), np.tile(np.arange(100), 4)
+    domain = Choices(tuple(f"option {code}" for code in range(300)))
+    answers = Answers(worker, question, rng.integers(0, 300, 400), np.arange(4), np.arange(100), domain)
+    reports, found = Reports.unprotected(answers), []
+    model = ChannelBP(precision="float32").model(context_of(reports))
+    for kernels in (channel_kernels, channel_plain):
+        monkeypatch.setattr("crowdveil.inference.type_model.message_kernels", lambda kernels=kernels: kernels)
+        session = LocalEngine(threads=1).open(model, reports)
+        parameters = model.m_step(session.e_pass({}), {})
+        found.append(session.e_pass(parameters)["messages"])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
 
 
 def test_worker_types_are_laws_of_answers() -> None:

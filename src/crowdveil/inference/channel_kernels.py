@@ -13,7 +13,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-FLUSH = 4
 TINY = np.float32(1e-30)
 ONE = np.float32(1)
 
@@ -36,6 +35,7 @@ def choice_sweep(
     posterior: Array,
     total: Array,
     foretold: Array,
+    at_once: int,
 ) -> float:
     """One flood of messages for choices; fills `posterior`, advances `message`, adds log-messages to `total`.
 
@@ -44,9 +44,11 @@ def choice_sweep(
     P(symbol | truth, type) = share·(ability·hit[symbol, truth] + guess[symbol, type]) + (1 − share)·empty[symbol],
     with guess = (1 − ability)·P(symbol | leaning). It is linear in hit, so that one number per report, the average
     of `hit` over the cavity posterior, is the whole message to the worker. Returns the sum of total variations.
+
+    Logarithms are dear: so many factors `at_once` are multiplied before one is taken.
     """
     chance = np.empty((_most(starts), hit.shape[1]))
-    logs = np.empty(hit.shape[1])
+    logs, joint = np.empty(hit.shape[1]), np.ones(hit.shape[1])
     product = np.ones_like(belief)
     waiting = np.zeros(len(belief), np.uint8)
     moved = 0.0
@@ -61,24 +63,30 @@ def choice_sweep(
             given, silent = share[who], (ONE - share[who]) * empty[what]
             here = chance[row - first]
             _speak(belief[who], message[row], given, silent, ability, guess[what], hit[what], here)
-            for option in range(len(logs)):
-                logs[option] += np.log(here[option])
+            _times(joint, here)
+            if (row - first) % at_once == at_once - 1:
+                _flush(joint, logs)
+        _flush(joint, logs)
         moved += _settle(logs, gold[question] if len(gold) else -1, posterior[question])
+        unlikely = 1.0
         for row in range(first, last):
             who, what = worker[row], symbol[row]
             given, silent = share[who], (ONE - share[who]) * empty[what]
             mass, fresh = _listen(posterior[question], chance[row - first], hit[what])
             # Without the report the truths have the weights posterior / chance; it is 1 / mass likely, given them.
-            foretold[question] -= np.log(mass)
+            unlikely *= mass
+            if (row - first) % at_once == at_once - 1:
+                foretold[question] -= np.log(unlikely)
+                unlikely = 1.0
             message[row] = fresh if message[row] < 0 else damping * message[row] + (1 - damping) * fresh
             heard = message[row]
             for kind in range(len(ability)):
                 product[who, kind] *= given * (ability[kind] * heard + guess[what, kind]) + silent
-            # Logarithms are dear; a few messages are multiplied before one is taken.
             waiting[who] += 1
-            if waiting[who] == FLUSH:
+            if waiting[who] == at_once:
                 waiting[who] = 0
                 _flush(product[who], total[who])
+        foretold[question] -= np.log(unlikely)
     for who in range(len(belief)):
         _flush(product[who], total[who])
     return moved
@@ -89,6 +97,12 @@ def _copy(source: Array, target: Array) -> None:
     """Number by number: assigning a slice would compile for two more seconds, for errors that cannot happen here."""
     for index in range(len(target)):
         target[index] = source[index]
+
+
+@njit(nogil=True, cache=True)
+def _times(product: Array, factor: Array) -> None:
+    for index in range(len(product)):
+        product[index] *= factor[index]
 
 
 @njit(nogil=True, cache=True)

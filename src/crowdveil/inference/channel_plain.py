@@ -28,6 +28,7 @@ def choice_sweep(
     posterior: Array,
     total: Array,
     foretold: Array,
+    at_once: int,
 ) -> float:
     """As the compiled sweep of the same name, all reports at once."""
     question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))

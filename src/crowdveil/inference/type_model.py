@@ -55,12 +55,14 @@ class TypeModel(MessageModel):
         ability = self.types.ability
         options = self.emission.table[: self.emission.n_options]
         guess = (1 - ability) * (self.types.leaning @ options).T
+        belief, share = self.believed(parameters)
         moved: float = message_kernels().choice_sweep(
             state.starts,
             state.worker,
             state.symbol,
             state.message,
-            *self.believed(parameters),
+            belief,
+            share,
             ability.astype(self.precision),
             np.ascontiguousarray(guess, dtype=self.precision),
             np.ascontiguousarray(options.T, dtype=self.precision),
@@ -71,6 +73,7 @@ class TypeModel(MessageModel):
             state.posterior,
             total,
             state.foretold,
+            _at_once(guess, ability, options, share),
         )
         return moved
 
@@ -161,6 +164,14 @@ class TypeModel(MessageModel):
         odds = np.log(sure) - np.log1p(-sure)
         low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
         return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
+
+
+def _at_once(guess: Array, ability: Array, options: Array, share: Array) -> int:
+    """How many chances of reports can be multiplied before the smallest product would vanish in single precision."""
+    ends = ability * np.stack([options.min(axis=0), options.max(axis=0)])[:, :, None]
+    chances = guess + ends.min(axis=0)
+    least = float(chances[chances > 0].min(initial=0.5)) * float(share.min(initial=1.0))
+    return int(np.clip(np.log(1e-28) / np.log(least), 1, 16))
 
 
 def _ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
