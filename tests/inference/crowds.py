@@ -52,15 +52,23 @@ def number_crowd(
 
 
 def agreeing_crowd(
-    seed: int, *, n_questions: int = 400, per_question: int = 30, n_levels: int = 5, spam: float = 0.0
+    seed: int,
+    *,
+    n_questions: int = 400,
+    per_question: int = 30,
+    n_levels: int = 5,
+    spam: float = 0.0,
+    spread: float = 0.1,
+    on_levels: bool = False,
 ) -> tuple[Answers, NDArray[Any]]:
-    """Workers who agree within a tenth of a level about truths between the levels; some answer at random."""
+    """Workers who agree within a tenth of a level about truths between the levels or on them; some answer at random."""
     rng = np.random.default_rng(seed)
     n_workers = 2 * per_question
     truth = rng.uniform(0.15 * (n_levels - 1), 0.85 * (n_levels - 1), n_questions)
+    truth = np.rint(truth) if on_levels else truth
     worker = np.concatenate([rng.choice(n_workers, per_question, replace=False) for _ in range(n_questions)])
     question = np.repeat(np.arange(n_questions), per_question)
-    answer = np.rint(rng.normal(truth[question], 0.1)).astype(np.int32)
+    answer = np.clip(np.rint(rng.normal(truth[question], spread)), 0, n_levels - 1).astype(np.int32)
     lost = (rng.random(n_workers) < spam)[worker]
     answer = np.where(lost, rng.integers(0, n_levels, len(worker)), answer)
     domain = Scale(0, n_levels - 1)

@@ -13,7 +13,7 @@ from crowdveil.inference.clipping import means_seen, spread_of_errors
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded
 from crowdveil.inference.numbers import common_freedom, pooled, spread_of, tails_at
 from crowdveil.inference.ratios import Ratio
-from crowdveil.inference.truth_grid import quantiles, truth_grid
+from crowdveil.inference.truth_grid import finest, interpolated, quantiles, truth_grid
 from crowdveil.inference.truth_law import TruthLaw
 from crowdveil.mechanisms import mechanism
 
@@ -120,7 +120,7 @@ def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_no
     grid = truth_grid(Scale(0, 9))
     for wanted, truth in ((0.0, TruthLaw(4.5, 6.0, 0.0, 0.2)), (1.0, TruthLaw(0.0, 1.5, 1.0, 0.2))):
         law = TruthLaw.first(grid)
-        for _ in range(200):
+        for _ in range(100):
             law = law.fitted(grid, 1e5 * truth.weights(grid), 0.5)
         assert law.normal == pytest.approx(wanted, abs=0.1)
         np.testing.assert_allclose(law.weights(grid), truth.weights(grid), atol=0.002)
@@ -128,8 +128,39 @@ def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_no
 
 def test_a_prior_that_jumps_where_the_scale_ends_does_not_make_posteriors_swing() -> None:
     grid = truth_grid(Scale(0, 6))
-    prior = TruthLaw(0.0, grid.step**2, 0.8, 0.2).weights(grid)
+    prior = TruthLaw(0.0, 0.02, 0.8, 0.2).parts(grid)
     likelihood = -((grid.points - 0.2) ** 2)[None]
-    median, low, high = (each[0] for each in quantiles(grid, likelihood, prior, (0.5, 0.025, 0.975)))
+    median, low, high = (each[0] for each in quantiles(grid, [likelihood], [prior], (0.5, 0.025, 0.975)))
     assert -0.1 < median < 0.1
     assert -0.4 < low < high < 2
+
+
+@pytest.mark.parametrize("top", [1, 4, 9, 20, 100])
+def test_a_finer_grid_holds_the_levels_and_gives_the_law_the_same_mean(top: int) -> None:
+    grid = truth_grid(Scale(0, top))
+    fine, law = finest(grid), TruthLaw(0.4 * top, (0.2 * top) ** 2, 0.7, 0.3)
+    for each in (grid, fine):
+        assert (np.diff(each.points) > 0).all()
+        np.testing.assert_allclose(each.points[each.levels], np.arange(top + 1) if top <= 20 else [], atol=1e-12)
+        assert law.weights(each).sum() == pytest.approx(1)
+    means = [law.weights(each) @ each.points for each in (grid, fine)]
+    assert means[0] == pytest.approx(means[1], abs=0.01 * top)
+
+
+def test_between_points_a_parabola_is_met_and_next_to_a_cliff_nothing_swings() -> None:
+    points = np.array([0.0, 0.1, 0.3, 0.7, 1.0, 1.6])
+    places = np.linspace(0.1, 1.0, 50)[None]
+    np.testing.assert_allclose(interpolated(points, -((points - 0.45) ** 2)[None], places), -((places - 0.45) ** 2))
+    cliff = interpolated(points, np.array([[0.0, 0.0, 0.0, -200.0, -200.0, -200.0]]), places)
+    assert -200 <= cliff.min() <= cliff.max() <= 0
+
+
+def test_exact_workers_leave_open_whether_truths_are_levels() -> None:
+    """The part that lies between levels times the spread stays: that is how many questions divide them."""
+    law = TruthLaw(2.0, 1.0, 0.8, 0.85)
+    other, factor = law.unsure(1.0)
+    assert other.levels == 0
+    assert factor == pytest.approx(0.15)
+    half, factor = law.unsure(0.5)
+    assert (1 - half.levels) * factor == pytest.approx(1 - law.levels)
+    assert law.unsure(0.0) == (law, 1.0)

@@ -8,7 +8,7 @@ likelihood). The value is the posterior median.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,13 +27,13 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, judge
 from crowdveil.inference.message_model import MessageModel, normalised, reading
 from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
 from crowdveil.inference.participation import count_answered, shares
-from crowdveil.inference.truth_grid import TruthGrid, quantiles, truth_grid
-from crowdveil.inference.truth_law import TruthLaw
+from crowdveil.inference.truth_grid import TruthGrid, finest, quantiles, truth_grid
+from crowdveil.inference.truth_law import ON_LEVELS, TruthLaw
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
-_LEVELS = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
+_ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
 _AT_RANDOM = 0.3
 """How often the prior expects a worker who answers at random, beside each of the spreads (which count 1)."""
@@ -60,17 +60,19 @@ class ChannelEMModel(MessageModel):
             return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
         total = np.zeros_like(parameters["belief"])
         prior = np.maximum(parameters["prior"], 1e-30).astype(self.precision)
-        moved = message_kernels().scale_sweep(*self._inputs(parameters, state), prior, state.posterior, total)
+        moved = message_kernels().scale_sweep(
+            *self._inputs(parameters, state, self.grid), prior, state.posterior, total
+        )
         return self.swept(total, moved, state, "points"), state
 
-    def _inputs(self, parameters: Parameters, state: MessageState) -> tuple[Array, ...]:
+    def _inputs(self, parameters: Parameters, state: MessageState, grid: TruthGrid) -> tuple[Array, ...]:
         """Rows, beliefs and tables as the kernels take them."""
         rows = state.starts, state.worker, state.symbol, state.message
-        return *rows, *self.believed(parameters), self.tables(), self.empty()
+        return *rows, *self.believed(parameters), self.tables(grid), self.empty()
 
-    def tables(self) -> Array:
+    def tables(self, grid: TruthGrid) -> Array:
         """P(symbol | truth, spread), symbol × spread × point."""
-        through = self.grid.laws() @ self.emission.table[: self.emission.n_options]
+        through = grid.laws() @ self.emission.table[: self.emission.n_options]
         return np.ascontiguousarray(through.transpose(2, 0, 1), dtype=self.precision)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
@@ -105,13 +107,32 @@ class ChannelEMModel(MessageModel):
         }
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
-        logs = np.zeros((block.n_questions, len(self.grid.points)))
         if "share" not in parameters:
             parameters = self.first(np.ones(self.context.n_workers))
-        message_kernels().scale_logs(*self._inputs(parameters, state), logs)
-        confidence = np.where(state.answered, LEVEL, 0.0)
-        found = quantiles(self.grid, logs, parameters["prior"], _LEVELS)
-        return self._said(found, state.answered) | {"confidence": confidence}
+        weights, laws, grids = zip(*self._explanations(parameters), strict=True)
+        logs = [self._logs(block, parameters, state, grid) for grid in grids]
+        priors = [weight * law.parts(grid) for weight, law, grid in zip(weights, laws, grids, strict=True)]
+        value, low, high = quantiles(grids[0], logs[:1], priors[:1], (0.5, *_ENDS))
+        if len(logs) > 1:
+            low, high = quantiles(grids[0], logs, priors, _ENDS)
+        return self._said([np.clip(value, low, high), low, high], state.answered) | {
+            "confidence": np.where(state.answered, LEVEL, 0.0)
+        }
+
+    def _explanations(self, parameters: Parameters) -> list[tuple[float, TruthLaw, TruthGrid]]:
+        """The law that was found, and one that no reports tell from it; how likely each is."""
+        grid, law = finest(self.grid), TruthLaw.read(parameters["law"])
+        known, exact = np.exp(parameters["log_spreads"])[:-1] / grid.spreads**2, grid.exact
+        other, factor = law.unsure(float(known @ exact / known.sum()))
+        if factor >= 1 - ON_LEVELS:
+            return [(1.0, law, grid)]
+        spreads = np.where(exact, factor, 1.0) * grid.spreads
+        return [(ON_LEVELS, law, grid), (1 - ON_LEVELS, other, replace(grid, spreads=spreads))]
+
+    def _logs(self, block: Block, parameters: Parameters, state: MessageState, grid: TruthGrid) -> Array:
+        logs = np.zeros((block.n_questions, len(grid.points)))
+        message_kernels().scale_logs(*self._inputs(parameters, state, grid), logs)
+        return logs
 
     def _said(self, found: list[Array], known: Array) -> Columns:
         """Value and interval; of truths on the scale, the posterior of the latent number's nearest one."""
@@ -141,8 +162,9 @@ class ChannelEMModel(MessageModel):
         return Verdict(floor, () if floor.informative else (floor.sentence,))
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
-        nothing = np.zeros((1, len(self.grid.points)))
-        return self._said(quantiles(self.grid, nothing, parameters["prior"], _LEVELS), answered)
+        grid = finest(self.grid)
+        law, nothing = TruthLaw.read(parameters["law"]), np.zeros((1, len(grid.points)))
+        return self._said(quantiles(grid, [nothing], [law.parts(grid)], (0.5, *_ENDS)), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +224,7 @@ def _skills(log_belief: Array, grid: TruthGrid) -> Skills:
     belief = normalised(log_belief)
     spreads = np.append(grid.spreads, grid.range)
     below = np.cumsum(belief, axis=1)
-    low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _LEVELS[1:])
+    low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _ENDS)
     return Skills(np.arange(len(belief)), belief @ spreads, low, high, "the standard deviation of a worker's errors")
 
 

@@ -5,12 +5,13 @@ Real scales ask for things that either vary smoothly (how warm is it) or are lev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
 from crowdveil.domain import Domain
@@ -20,29 +21,38 @@ Floats = NDArray[np.float64]
 BEYOND = 0.4
 """How far beyond either end a truth may lie, as a part of the range: answers are clipped, truths are not."""
 N_SPREADS = 10
+LEAST_SPREAD = 0.15
+"""The least spread of a worker, in gaps between levels: answers of less spread tell nothing more than a level."""
+EXACT = 0.25
+"""Below this spread, in gaps, workers are exact: nearly all that their answers tell is which level is the nearest."""
 MOST_ATOMS = 21
 """On a scale with more levels than this, levels are as good as continuous."""
 SLIP = 0.003
 """The chance that an answer has nothing to do with the truth, whoever gives it."""
+_AROUND = (0.004, 0.02, 0.045, 0.085, 0.15, 0.25, 0.37)
+"""How far from where answers change to the next level truths are looked at in the end, in gaps."""
 _FINE, _NEAR, _CHUNK = 384, 14.0, 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruthGrid:
-    """`grid` (even steps) and `atoms` (levels) are the points a truth may take; `spreads` the σ a worker may have."""
+    """`points` a truth may take and the `widths` they stand for; `levels` among them; `spreads` a worker may have."""
 
     numbers: Floats
-    grid: Floats
-    atoms: Floats
+    points: Floats
+    widths: Floats
+    levels: NDArray[np.int64]
     spreads: Floats
 
     @property
-    def points(self) -> Floats:
-        return np.concatenate([self.grid, self.atoms])
+    def gap(self) -> float:
+        """From a level to the next, on average."""
+        return self.range / max(len(self.numbers) - 1, 1)
 
     @property
-    def step(self) -> float:
-        return float(self.grid[1] - self.grid[0])
+    def exact(self) -> NDArray[np.bool_]:
+        """Which spreads are exact; none where levels are as good as continuous."""
+        return (self.spreads < EXACT * self.gap) & (len(self.levels) > 0)
 
     @property
     def range(self) -> float:
@@ -74,62 +84,123 @@ class TruthGrid:
 
 
 def truth_grid(domain: Domain) -> TruthGrid:
-    """The points for this domain."""
+    """The points for this domain: evenly spaced, levels among them unless these are many."""
     numbers = domain.numbers
     width = float(np.ptp(numbers)) or 1.0
     gap = width / max(len(numbers) - 1, 1)
-    n_points = int(np.clip(round((1 + 2 * BEYOND) * width / (0.25 * gap)), 64, 128))
-    low, high = float(numbers.min()) - BEYOND * width, float(numbers.max()) + BEYOND * width
-    atoms = numbers if len(numbers) <= MOST_ATOMS else np.empty(0)
-    spreads = np.geomspace(max(0.15 * gap, 0.02 * width), width, N_SPREADS)
-    return TruthGrid(numbers, np.linspace(low, high, n_points), atoms, spreads)
+    many = len(numbers) > MOST_ATOMS
+    spreads = np.geomspace(max(LEAST_SPREAD * gap, 0.02 * width) if many else LEAST_SPREAD * gap, width, N_SPREADS)
+    if many:
+        ends = float(numbers.min()) - BEYOND * width, float(numbers.max()) + BEYOND * width
+        points = np.linspace(*ends, 128)
+        return TruthGrid(numbers, points, _widths(points), np.empty(0, np.int64), spreads)
+    levels = np.unique(numbers)
+    parts = max(4, round(36 / max(len(levels) - 1, 1)))
+    inside = np.interp(np.arange((len(levels) - 1) * parts + 1), parts * np.arange(len(levels)), levels)
+    outside = gap / parts * np.arange(1, int(BEYOND * width / gap * parts + 1e-9) + 1)
+    points = np.concatenate([levels[0] - outside[::-1], inside, levels[-1] + outside])
+    return TruthGrid(numbers, points, _widths(points), len(outside) + parts * np.arange(len(levels)), spreads)
 
 
-def quantiles(grid: TruthGrid, logs: Array, prior: Floats, wanted: tuple[float, ...]) -> list[Floats]:
-    """Quantiles of posteriors given by the logs of their likelihoods, question × point, and the prior of every point.
+def _widths(points: Floats) -> Floats:
+    """How much of the line is nearest to each point."""
+    middles = (points[1:] + points[:-1]) / 2
+    return np.diff(np.concatenate([points[:1], middles, points[-1:]]))
 
-    Log-likelihoods are smooth on the scale of the workers' spreads, so a cubic spline through the grid stands for them
-    between its points, however sharp the posterior is. The prior may jump where the scale ends; a spline would swing.
+
+def finest(grid: TruthGrid) -> TruthGrid:
+    """The same with points that are dense between levels.
+
+    Workers who agree leave open all of the numbers that are nearest to their level, and show a truth just between two
+    levels by splitting.
     """
-    parts = [_quantiles(grid, logs[first : first + _CHUNK], prior, wanted) for first in range(0, len(logs), _CHUNK)]
+    if not len(grid.levels):
+        return grid
+    levels = grid.points[grid.levels]
+    around = np.concatenate([-np.array(_AROUND), _AROUND])
+    middles, gaps = (levels[1:] + levels[:-1]) / 2, np.diff(levels)
+    between = (middles[:, None] + gaps[:, None] * around).ravel()
+    outside = grid.points[(grid.points < levels[0]) | (grid.points > levels[-1])]
+    points = np.sort(np.concatenate([outside, levels, between]))
+    return replace(grid, points=points, widths=_widths(points), levels=np.searchsorted(points, levels))
+
+
+def quantiles(
+    grid: TruthGrid, logs: Sequence[Array], priors: Sequence[Floats], wanted: tuple[float, ...]
+) -> list[Floats]:
+    """Quantiles of posteriors given by log-likelihoods, question × point, under one explanation or several.
+
+    Each has its prior, weighted by how likely the explanation is: of the points as parts of the line, and as levels.
+    Between points log-likelihoods are interpolated, so that posteriors may be far sharper than the grid is fine. The
+    prior may jump where the scale ends; an interpolation would swing.
+    """
+    rows = [slice(first, first + _CHUNK) for first in range(0, len(logs[0]), _CHUNK)]
+    parts = [_quantiles(grid, [each[part] for each in logs], priors, wanted) for part in rows]
     return [np.concatenate([part[k] for part in parts]) if parts else np.empty(0) for k in range(len(wanted))]
 
 
-def _quantiles(grid: TruthGrid, logs: Array, prior: Floats, wanted: tuple[float, ...]) -> list[Floats]:
-    n_grid, step = len(grid.grid), grid.step
-    held = logs + np.log(np.maximum(prior, 1e-300))
-    near = held[:, :n_grid] >= held[:, :n_grid].max(axis=1, keepdims=True) - _NEAR
+def _quantiles(
+    grid: TruthGrid, logs: Sequence[Array], priors: Sequence[Floats], wanted: tuple[float, ...]
+) -> list[Floats]:
+    line, on_levels = ([np.log(np.maximum(prior[part], 1e-300)) for prior in priors] for part in (0, 1))
+    held = _together(each + weight for each, weight in zip(logs, line, strict=True))
+    near = held >= held.max(axis=1, keepdims=True) - _NEAR
     first = np.maximum(near.argmax(axis=1) - 1, 0)
-    last = np.minimum(n_grid - near[:, ::-1].argmax(axis=1), n_grid - 1)
-    low, high = grid.grid[first], grid.grid[last]
+    last = np.minimum(len(grid.points) - near[:, ::-1].argmax(axis=1), len(grid.points) - 1)
+    low, high = grid.points[first], grid.points[last]
     width = (high - low) / _FINE
     places = low[:, None] + (np.arange(_FINE) + 0.5) * width[:, None]
-    smooth = np.maximum(logs[:, :n_grid], logs[:, :n_grid].max(axis=1, keepdims=True) - 1e4)
-    density = np.maximum(np.interp(places, grid.grid, prior[:n_grid]), 1e-300)
-    fine = _spline(grid.grid, smooth, places) + np.log(density) + np.log(width / step)[:, None]
-    atoms = np.broadcast_to(grid.atoms, (len(logs), len(grid.atoms)))
+    fine = _together(_at(grid, each, prior, places) for each, prior in zip(logs, priors, strict=True))
+    fine += np.log(width)[:, None]
+    atoms = np.broadcast_to(grid.points[grid.levels], (len(held), len(grid.levels)))
     everywhere = np.concatenate([places, atoms], axis=1)
-    mass = np.concatenate([fine, held[:, n_grid:]], axis=1)
+    there = _together(each[:, grid.levels] + weight[grid.levels] for each, weight in zip(logs, on_levels, strict=True))
+    mass = np.concatenate([fine, there], axis=1)
     mass = np.exp(mass - mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)
     reach = np.concatenate([np.broadcast_to(width[:, None], places.shape), np.zeros_like(atoms)], axis=1)
-    order = np.argsort(everywhere, axis=1, kind="stable")
-    everywhere, mass, reach = (np.take_along_axis(each, order, axis=1) for each in (everywhere, mass, reach))
+    return _read_off(everywhere, reach, mass, wanted)
+
+
+def _read_off(places: Array, reach: Array, mass: Array, wanted: tuple[float, ...]) -> list[Floats]:
+    """Quantiles of masses that are spread evenly over their reach around their places, row by row."""
+    order = np.argsort(places, axis=1, kind="stable")
+    places, reach, mass = (np.take_along_axis(each, order, axis=1) for each in (places, reach, mass))
     below = np.cumsum(mass, axis=1)
     found = []
     for level in wanted:
         place = (below < level).sum(axis=1).clip(0, below.shape[1] - 1)[:, None]
-        x, m, r, upto = (np.take_along_axis(each, place, axis=1)[:, 0] for each in (everywhere, mass, reach, below))
+        x, r, m, upto = (np.take_along_axis(each, place, axis=1)[:, 0] for each in (places, reach, mass, below))
         found.append(x + r * np.clip(0.5 - (upto - level) / np.maximum(m, 1e-300), -0.5, 0.5))
     return found
 
 
-def _spline(grid: Floats, values: Array, places: Array) -> Floats:
-    """A cubic spline through each row of values, at that row's own places."""
-    coefficients = CubicSpline(grid, values, axis=1).c
-    interval = np.clip(np.searchsorted(grid, places) - 1, 0, len(grid) - 2)
-    offset, rows = places - grid[interval], np.arange(len(values))[:, None]
-    result = np.zeros_like(places)
-    for power in range(4):
-        result = result * offset + coefficients[power, interval, rows]
-    return result
+def _at(grid: TruthGrid, logs: Array, prior: Floats, places: Array) -> Floats:
+    """The logarithm of likelihood times prior density."""
+    density = np.interp(places, grid.points, prior[0] / grid.widths)
+    likely = interpolated(grid.points, np.maximum(logs, logs.max(axis=1, keepdims=True) - 1e4), places)
+    found: Floats = likely + np.log(np.maximum(density, 1e-300))
+    return found
+
+
+def _together(logs: Iterable[Floats]) -> Floats:
+    """Logarithms of numbers that are added."""
+    found: Floats = reduce(np.logaddexp, logs)
+    return found
+
+
+def interpolated(points: Floats, values: Array, places: Array) -> Floats:
+    """Parabolas between the points, for each row of values at that row's own places.
+
+    Each has the smaller curvature of the two at its ends (Harten & Osher 1987). So a parabola is met, and next to a
+    cliff nothing swings, as a spline would.
+    """
+    steps = np.diff(points)
+    slopes = np.diff(values, axis=1) / steps
+    bends = np.pad(np.diff(slopes, axis=1) / (points[2:] - points[:-2]), ((0, 0), (1, 1)), mode="edge")
+    before, after = bends[:, :-1], bends[:, 1:]
+    bend = np.where(before * after > 0, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
+    left = np.clip(np.searchsorted(points, places) - 1, 0, len(points) - 2)
+    x, rows = places - points[left], np.arange(len(values))[:, None]
+    found: Floats = values[rows, left] + x * (slopes[rows, left] + bend[rows, left] * (x - steps[left]))
+    return found

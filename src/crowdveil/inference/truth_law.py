@@ -7,7 +7,7 @@ because levels do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from crowdveil.inference.truth_grid import TruthGrid
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-_ON_LEVELS, _LEVELS_WEIGHT = 0.2, 25.0
+ON_LEVELS, _LEVELS_WEIGHT = 0.2, 25.0
 """The part of the truths that lies on levels before anything is known, and how many pseudo-questions say so."""
 _NORMAL, _NORMAL_WEIGHT = 0.8, 5.0
 """The same for the part of the normal law: few, or an even law would widen every narrow one."""
 _STEPS = 50
+_NARROWEST = 0.25
+"""The least standard deviation of the normal part, in gaps between levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class TruthLaw:
     mean: float
     variance: float
     normal: float = _NORMAL
-    levels: float = _ON_LEVELS
+    levels: float = ON_LEVELS
 
     @classmethod
     def first(cls, grid: TruthGrid) -> TruthLaw:
@@ -47,32 +49,51 @@ class TruthLaw:
 
     def weights(self, grid: TruthGrid) -> Floats:
         """The weight of every point."""
+        weights: Floats = self.parts(grid).sum(axis=0)
+        return weights
+
+    def parts(self, grid: TruthGrid) -> Floats:
+        """The weights of the points as parts of the line, and as levels."""
         return self._normal(grid) + self._even(grid)
 
+    def unsure(self, exact: float) -> tuple[TruthLaw, float]:
+        """The law without truths on levels that fits as well, and how far exact workers' spreads shrink with it.
+
+        How many questions divide workers whose spread σ is far below a level is proportional to σ·(1 − levels), and
+        how they divide does not depend on σ: no reports of theirs tell truths that are levels from a crowd that is even
+        more exact. `exact` is the part of what is known that comes from such workers.
+        """
+        levels = (1 - exact) * self.levels
+        return replace(self, levels=levels), (1 - self.levels) / (1 - levels)
+
     def _normal(self, grid: TruthGrid) -> Floats:
-        logs = -((grid.points - self.mean) ** 2) / (2 * self.variance)
-        return self.normal * self._in_parts(grid, logs)
+        return self.normal * self._in_parts(grid, -((grid.points - self.mean) ** 2) / (2 * self.variance))
 
     def _even(self, grid: TruthGrid) -> Floats:
         logs = np.where((grid.points > grid.edges[0]) & (grid.points < grid.edges[-1]), 0.0, -np.inf)
         return (1 - self.normal) * self._in_parts(grid, logs)
 
     def _in_parts(self, grid: TruthGrid, logs: Floats) -> Floats:
-        """A law given by its logs, of which the levels have their part."""
-        if not len(grid.atoms):
-            return _from_logs(logs)
-        anywhere, on_levels = (_from_logs(each) for each in np.split(logs, [len(grid.grid)]))
-        return np.concatenate([(1 - self.levels) * anywhere, self.levels * on_levels])
+        """A law given by its logs, of which the levels have their part: on the line, and on levels."""
+        found = np.zeros((2, len(grid.points)))
+        weights = np.exp(logs - logs.max())
+        found[0] = weights * grid.widths
+        found[0] /= found[0].sum()
+        if len(grid.levels):
+            found[0] *= 1 - self.levels
+            found[1, grid.levels] = self.levels * weights[grid.levels] / weights[grid.levels].sum()
+        return found
 
     def fitted(self, grid: TruthGrid, counts: Array, weight: float) -> TruthLaw:
         """The next law when each point was the truth so often; `weight` pseudo-questions follow the first normal."""
-        part = np.divide(self._normal(grid), np.maximum(self.weights(grid), 1e-300))
-        normal = counts * part
-        total, levels = counts.sum(), counts[len(grid.grid) :].sum()
+        normal, even = self._normal(grid), self._even(grid)
+        each = counts / np.maximum((normal + even).sum(axis=0), 1e-300)
+        levels = float(each @ (normal + even)[1])
+        normal, total = each * normal.sum(axis=0), counts.sum()
         return TruthLaw(
-            *self._moved(grid, normal + weight * TruthLaw.first(grid)._normal(grid) / _NORMAL),
+            *self._moved(grid, normal + weight * TruthLaw.first(grid)._normal(grid).sum(axis=0) / _NORMAL),
             float((normal.sum() + _NORMAL_WEIGHT * _NORMAL) / (total + _NORMAL_WEIGHT)),
-            float((levels + _LEVELS_WEIGHT * _ON_LEVELS) / (total + _LEVELS_WEIGHT)),
+            float((levels + _LEVELS_WEIGHT * ON_LEVELS) / (total + _LEVELS_WEIGHT)),
         )
 
     def _moved(self, grid: TruthGrid, counts: Array) -> tuple[float, float]:
@@ -85,18 +106,12 @@ class TruthLaw:
         wanted, widest = _moments(grid, counts), TruthLaw.first(grid).variance
         mean, variance = self.mean, self.variance
         for _ in range(_STEPS):
-            found = _moments(grid, TruthLaw(mean, variance, 1.0, self.levels)._normal(grid))
+            found = _moments(grid, TruthLaw(mean, variance, 1.0, self.levels)._normal(grid).sum(axis=0))
             if abs(found[0] - wanted[0]) + abs(found[1] - wanted[1]) ** 0.5 < 1e-7 * grid.range:
                 break
             mean = float(np.clip(mean + wanted[0] - found[0], grid.numbers.min(), grid.numbers.max()))
-            variance = float(np.clip(variance * wanted[1] / max(found[1], 1e-12), grid.step**2, widest))
+            variance = float(np.clip(variance * wanted[1] / max(found[1], 1e-12), (_NARROWEST * grid.gap) ** 2, widest))
         return mean, variance
-
-
-def _from_logs(logs: Floats) -> Floats:
-    weights: Floats = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    return weights
 
 
 def _moments(grid: TruthGrid, counts: Array) -> tuple[float, float]:
