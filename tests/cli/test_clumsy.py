@@ -38,6 +38,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "elsewhere.csv").write_text("question,truth\nzz,yes\n")
     (tmp_path / "broken.py").write_text("def report(:\n")
     (tmp_path / "leaving.py").write_text("raise SystemExit(5)\n")
+    (tmp_path / "kept.csv.channels.json").write_text("{}")
     (tmp_path / "folder.csv").mkdir()
     return tmp_path
 
@@ -86,6 +87,8 @@ SIMULATE = "simulate --options a,b --workers 5 --questions 3 -o crowd"
         ("study list --token x --address broker", "must start with http:// or https://; got 'broker'"),
         ("study create none.json --token x", "none.json cannot be used: No such file or directory; check the name"),
         ("study create folder.csv --token x", "folder.csv cannot be used: Is a directory; name a file in it"),
+        ("study export 1 -o answers.CSV --token x --address broker", "a broker's address must start with"),
+        ("study export 1 -o kept.csv --token x --address broker", "kept.csv.channels.json exists already; choose"),
         ("backup -o b.gz --data-dir .", "is not a broker's data directory"),
         ("restore answers.csv", "answers.csv is not a backup"),
         ("serve --host 999.1.1.1", "cannot listen on 999.1.1.1:8000"),
@@ -201,42 +204,28 @@ def test_stopping_leaves_no_file_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-class _Stalling(Quiet):
-    """A broker that begins to send a file and then hangs until its event."""
-
-    protocol_version = "HTTP/1.1"
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_being_stopped_leaves_no_file_behind(tmp_path: Path, how: int, code: int) -> None:
     released = Event()
 
-    def do_GET(self) -> None:
-        whole = self.path.endswith("/channels")
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json" if whole else "text/csv")
-        self.send_header("Content-Length", "2" if whole else "1000")
-        self.end_headers()
-        self.wfile.write(b"{}")
-        if not whole:
-            self.released.wait(60)
+    class Stalling(Quiet):
+        """A broker that begins to send a file, has the command stopped when half of it is there, and hangs."""
 
+        def do_GET(self) -> None:
+            whole = self.path.endswith("/channels")
+            self.send_response(200)
+            self.send_header("Content-Length", "2" if whole else "1000")
+            self.end_headers()
+            self.wfile.write(b"{}")
+            if not whole:
+                until(lambda: len(list(tmp_path.iterdir())) == 2)
+                os.kill(os.getpid(), how)
+                released.wait(60)
 
-@pytest.fixture
-def stalling() -> Iterator[str]:
-    with serving(_Stalling) as address:
-        yield address
-        _Stalling.released.set()
-
-
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_being_stopped_leaves_no_file_behind(tmp_path: Path, stalling: str, how: int, code: int) -> None:
-    command = [sys.executable, "-m", "crowdveil", "study", "export", "0" * 32, "-o", "reports.csv"]
-    running = subprocess.Popen(
-        [*command, "--address", stalling, "--token", "t"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        until(lambda: len(list(tmp_path.iterdir())) == 2 or running.poll() is not None)
-        running.send_signal(how)
-        assert (*running.communicate(timeout=60), running.returncode) == (b"", b"crowdveil: stopped\n", code)
-    finally:
-        running.kill()
+    with serving(Stalling) as address:
+        done = crowdveil("study", "export", "0" * 32, "-o", tmp_path / "r.csv", "--address", address, "--token", "t")
+        released.set()
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "crowdveil: stopped\n")
     assert list(tmp_path.iterdir()) == []
 
 

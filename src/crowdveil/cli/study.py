@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._broker import HERE, Address, Key, tell_each
-from crowdveil.cli._common import Force, Json, show, whole_file
+from crowdveil.cli._common import Force, Json, refuse_existing, show, whole_file
 from crowdveil.cli._working import working
 from crowdveil.errors import FileError, InputError
 from crowdveil.files import sidecar
@@ -181,6 +181,8 @@ def export(
     """Download a closed study's reports for 'crowdveil infer'. Example: crowdveil study export STUDY -o reports.csv"""
     if output.suffix.lower() not in (".csv", ".parquet", ".json"):
         raise FileError(f"the extension must be .csv, .parquet or .json; got {str(output)!r}", fix="rename the file")
+    if output.suffix.lower() != ".parquet":
+        refuse_existing(sidecar(output), force=force)
     with whole_file(output, force=force) as temporary, working("downloading", quiet=as_json):
         channels = sidecar(temporary)
         try:

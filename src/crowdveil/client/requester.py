@@ -88,7 +88,7 @@ class Requester:
     def export(self, key: str, to: str | Path, *, part: int = 0) -> Path:
         """Download one part of a closed study's reports; the extension chooses CSV, Parquet or JSON."""
         path = Path(to)
-        kind = path.suffix.lstrip(".")
+        kind = path.suffix.lstrip(".").lower()
         if kind not in ("csv", "parquet", "json"):
             raise FileError(f"the extension must be .csv, .parquet or .json; got {path.name!r}", fix="rename the file")
         place = f"/requester/studies/{key}/exports/{part}"
