@@ -10,7 +10,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import number_tally, number_verdict
+from crowdveil.inference.floors import number_judgement, number_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.questionwise import CentreModel, Found
 from crowdveil.reports import Reports
@@ -39,4 +39,4 @@ class Centring(WithoutIteration):
         return number_tally(rows, columns, context, as_answers=self.as_answers)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(verdict=number_verdict(tally, context))
+        return Closing(judgement=number_judgement(tally, context))

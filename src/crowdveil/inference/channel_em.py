@@ -25,7 +25,7 @@ from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
 from crowdveil.inference.message_model import MessageModel, normalised, reading
-from crowdveil.inference.model import Block, Closing, Columns, Context, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.truth_grid import TruthGrid, finest, quantiles, truth_grid
 from crowdveil.inference.truth_law import ON_LEVELS, TruthLaw
@@ -144,9 +144,9 @@ class ChannelEMModel(MessageModel):
         names = ("value", "low", "high")
         return {name: np.where(known, each, other) for name, each, other in zip(names, found, unknown, strict=True)}
 
-    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
         if not isinstance(self.context.domain, Scale) or not n_answered:
-            return Verdict()
+            return Judgement()
         prior, points = parameters["prior"], self.grid.points
         centre = float(prior @ points)
         floor = scale_floor(
@@ -159,7 +159,7 @@ class ChannelEMModel(MessageModel):
             centre=centre,
             spread=float(np.sqrt(prior @ (points - centre) ** 2)),
         )
-        return Verdict(floor, () if floor.informative else (floor.sentence,))
+        return Judgement(floor, () if floor.informative else (floor.sentence,))
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         grid = finest(self.grid)

@@ -18,7 +18,7 @@ from crowdveil.inference.confusion_model import ConfusionModel, Prior
 from crowdveil.inference.crowd_prior import votes_by_symbol
 from crowdveil.inference.emission import emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
-from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.votes import CLASS_SMOOTHING, noise_of, table_channels
 from crowdveil.reports import Reports
@@ -107,7 +107,9 @@ class DawidSkene(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         right = np.einsum("wtt,t->w", *_confusion_of(parameters, context.domain.size))
-        return Closing(choice_skills(right, tally, "the probability of a right answer"), choice_verdict(tally, context))
+        return Closing(
+            choice_skills(right, tally, "the probability of a right answer"), choice_judgement(tally, context)
+        )
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""

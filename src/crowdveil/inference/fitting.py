@@ -63,20 +63,20 @@ def closed(method: Method, estimate: Estimate, reports: Reports, columns: Column
     context = context_of(reports)
     closing = method.closing(parameters, method.tally(reports, columns, context), context)
     skills = None if closing.skills is None else replace(closing.skills, workers=reports.workers)
-    warnings = (*estimate.warnings, *closing.verdict.warnings)
-    return replace(estimate, skills=skills, floor=closing.verdict.floor, warnings=warnings)
+    warnings = (*estimate.warnings, *closing.judgement.warnings)
+    return replace(estimate, skills=skills, floor=closing.judgement.floor, warnings=warnings)
 
 
 def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:
     """The estimate with what the model says about it; the prior, labelled as such, where reports cannot tell more."""
     by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
-    verdict = model.verdict(parameters, by_channel, len(np.unique(reports.question)))
-    columns: dict[str, Any] = {} if verdict.informative else model.prior(estimate.answered, parameters)
+    judgement = model.judgement(parameters, by_channel, len(np.unique(reports.question)))
+    columns: dict[str, Any] = {} if judgement.informative else model.prior(estimate.answered, parameters)
     return replace(
         estimate,
-        floor=verdict.floor,
-        warnings=(*estimate.warnings, *verdict.warnings),
-        provenance={**estimate.provenance, **verdict.facts},
+        floor=judgement.floor,
+        warnings=(*estimate.warnings, *judgement.warnings),
+        provenance={**estimate.provenance, **judgement.facts},
         **columns,
     )
 

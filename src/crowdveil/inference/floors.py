@@ -18,7 +18,7 @@ from crowdveil.domain import Domain, Scale
 from crowdveil.estimate import Floor, Skills
 from crowdveil.inference.counting import counted, summed
 from crowdveil.inference.finishing import on_simplex, wilson
-from crowdveil.inference.model import Columns, Context, Rows, Statistics, Verdict
+from crowdveil.inference.model import Columns, Context, Judgement, Rows, Statistics
 from crowdveil.inference.numbers import bounds_of, numbers_of, pooled, shrunk, sums
 from crowdveil.inference.votes import channel_worth, table_channels
 from crowdveil.noise import NoiseRecord
@@ -57,11 +57,11 @@ def choice_skills(skill: NDArray[np.float64], tally: Statistics, meaning: str) -
     return Skills(np.arange(len(skill)), skill, low, high, meaning)
 
 
-def choice_verdict(tally: Statistics, context: Context) -> Verdict:
+def choice_judgement(tally: Statistics, context: Context) -> Judgement:
     """The least error rate that any method could have; a warning where that is no gain."""
     by_channel = tally["by_channel"]
     if not by_channel.sum():
-        return Verdict()
+        return Judgement()
     channels = table_channels(context.channels)
     shares = on_simplex(tally["votes"][None])[0]
     # Noise alone makes debiased votes unanimous, and nobody could err about those: shares are no surer than the answers
@@ -85,11 +85,11 @@ def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: 
     }
 
 
-def number_verdict(tally: Statistics, context: Context) -> Verdict:
+def number_judgement(tally: Statistics, context: Context) -> Judgement:
     """The least standard deviation that any method could have from workers who err as these do."""
     n_known, total, squares = tally["known"].tolist()
     if n_known < 2:
-        return Verdict()
+        return Judgement()
     domain, channels = context.domain, [channel for channel in context.channels if isinstance(channel, Channel)]
     counts = tally["by_channel"] / n_known
     noise = np.array([_own_noise(channel, domain) for channel in context.channels])
@@ -116,11 +116,11 @@ def _variances(tally: Statistics, domain: Domain) -> NDArray[np.float64]:
     return found
 
 
-def _told(floor: Floor) -> Verdict:
+def _told(floor: Floor) -> Judgement:
     if floor.informative:
-        return Verdict(floor)
+        return Judgement(floor)
     sentence = f"{floor.sentence.split(':')[0]}: {_TOO_LITTLE}"
-    return Verdict(replace(floor, sentence=sentence), (sentence,))
+    return Judgement(replace(floor, sentence=sentence), (sentence,))
 
 
 def _own_noise(channel: AnyChannel, domain: Domain) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.finishing import chosen
 from crowdveil.inference.message_model import MessageModel, normalised
-from crowdveil.inference.model import Block, Columns, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
 from crowdveil.inference.type_model import TypeModel
 
 Array = NDArray[Any]
@@ -97,8 +97,8 @@ class EitherModel(MessageModel):
         low, high = (_mixed(weights, side) for side in zip(*bounds, strict=True))
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
-    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
-        found = self.classes.verdict({"log_classes": self._log_classes(parameters)}, by_channel, n_answered)
+    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
+        found = self.classes.judgement({"log_classes": self._log_classes(parameters)}, by_channel, n_answered)
         return replace(found, facts={"due_to_classes": float(_weights(parameters)[0])})
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:

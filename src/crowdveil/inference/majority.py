@@ -12,7 +12,7 @@ from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import from_columns
-from crowdveil.inference.floors import choice_tally, choice_verdict
+from crowdveil.inference.floors import choice_judgement, choice_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
@@ -56,4 +56,4 @@ class Majority(WithoutIteration):
         return choice_tally(rows, columns, context)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(verdict=choice_verdict(tally, context))
+        return Closing(judgement=choice_judgement(tally, context))

@@ -135,7 +135,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """What a run can say beyond its columns: the floor, sentences for the reader, facts for the provenance."""
 
     floor: Floor | None = None
@@ -149,17 +149,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closing:
-    """What a method says when everything is known: the workers' skills, and the verdict on the whole."""
+    """What a method says when everything is known: the workers' skills, and the judgement on the whole."""
 
     skills: Skills | None = None
-    verdict: Verdict = field(default_factory=Verdict)
+    judgement: Judgement = field(default_factory=Judgement)
 
 
 @runtime_checkable
 class Judged(Protocol):
     """A model that knows how much its reports could tell; where that is nothing, `prior` stands for the results."""
 
-    def verdict(self, parameters: Parameters, by_channel: NDArray[Any], n_answered: int) -> Verdict:
+    def judgement(self, parameters: Parameters, by_channel: NDArray[Any], n_answered: int) -> Judgement:
         """From the reports through each channel and the questions that have any."""
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:

@@ -16,7 +16,7 @@ from crowdveil.inference.choice_model import ChoiceModel, Precision, working_pre
 from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
 from crowdveil.inference.emission import emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
-from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
@@ -193,7 +193,7 @@ class OneCoin(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         skills = choice_skills(parameters["skill"], tally, "the probability of a right answer")
-        return Closing(skills, choice_verdict(tally, context))
+        return Closing(skills, choice_judgement(tally, context))
 
 
 def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -20,7 +20,7 @@ from crowdveil.inference.base import Method
 from crowdveil.inference.blocks import blocks_of, context_of
 from crowdveil.inference.driver import run
 from crowdveil.inference.fitting import from_columns, judged
-from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Columns, Context, Goal, Judgement, Parameters, Statistics
 from crowdveil.inference.numbers import bounds_of, numbers_of
 from crowdveil.inference.ratios import Ratio, Sums, crowd_of, ratio_of, sums_of
 from crowdveil.inference.threads import LocalSession
@@ -115,12 +115,12 @@ class PopulationMeanModel:
         by_noise = self._weighting(parameters)[0] == "inverse-variance"
         return _combined(state, parameters, by_noise=by_noise, context=self.context)
 
-    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
         weighting, why = self._weighting(parameters)
         p_value = float(parameters["p_value"])
         facts = {"weighting": weighting, "why": why, "p_value": None if np.isnan(p_value) else p_value}
         several = int((parameters["reports"] > 0).sum()) > 1
-        return Verdict(None, (f"{weighting} mean: {why}",) if several else (), facts)
+        return Judgement(None, (f"{weighting} mean: {why}",) if several else (), facts)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return {}

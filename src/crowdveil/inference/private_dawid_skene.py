@@ -21,7 +21,7 @@ from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.counting import counted, summed
 from crowdveil.inference.emission import as_labels
 from crowdveil.inference.fitting import finished, fit_model
-from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import Layout
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
@@ -120,7 +120,7 @@ class PrivateDawidSkene(IterativeMethod):
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         skill = _rescaled(parameters["skill"], tally["lies"] / np.maximum(tally["reports"], 1))
         meaning = "the probability of a right answer, rescaled for the noise"
-        return Closing(choice_skills(skill, tally, meaning), choice_verdict(tally, context))
+        return Closing(choice_skills(skill, tally, meaning), choice_judgement(tally, context))
 
 
 def _check(channel: Channel) -> None:

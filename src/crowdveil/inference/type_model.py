@@ -13,7 +13,7 @@ from crowdveil.inference.channel_layout import MessageState, message_kernels, st
 from crowdveil.inference.finishing import QUANTILE, chosen
 from crowdveil.inference.leaping import leapt
 from crowdveil.inference.message_model import MessageModel, normalised
-from crowdveil.inference.model import Block, Columns, Parameters, Statistics, Verdict
+from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes
@@ -126,10 +126,10 @@ class TypeModel(MessageModel):
         low, high = self.bounds(value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
-    def verdict(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Verdict:
+    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
         channels = table_channels(self.context.channels)
         floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
-        return Verdict(floor, () if floor.informative else (floor.sentence,))
+        return Judgement(floor, () if floor.informative else (floor.sentence,))
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         classes = np.exp(parameters["log_classes"])

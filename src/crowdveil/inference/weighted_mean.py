@@ -27,7 +27,7 @@ from crowdveil.inference.clipping import (
 )
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model
-from crowdveil.inference.floors import number_tally, number_verdict
+from crowdveil.inference.floors import number_judgement, number_tally
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.number_intervals import rounding_of_weighted, with_interval
@@ -226,10 +226,10 @@ class WeightedMean(IterativeMethod):
         return number_tally(rows, columns, context, as_answers=self.as_answers)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        verdict = number_verdict(tally, context)
+        judgement = number_judgement(tally, context)
         if hides(context.channels) and not self.as_answers:
-            verdict = replace(verdict, warnings=(_RATIO, *verdict.warnings))
-        return Closing(_skills(parameters["variance"], tally["reports"]), verdict)
+            judgement = replace(judgement, warnings=(_RATIO, *judgement.warnings))
+        return Closing(_skills(parameters["variance"], tally["reports"]), judgement)
 
 
 def _of_the_seen(statistics: Statistics, squares: float) -> Parameters:

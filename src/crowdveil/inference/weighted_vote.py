@@ -16,7 +16,7 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
 from crowdveil.inference.fitting import carried_over, finished, fit_model
-from crowdveil.inference.floors import choice_skills, choice_verdict, skill_tally
+from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.votes import channel_worth, effective_counts, table_channels
@@ -172,7 +172,7 @@ class WeightedVote(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         skills = choice_skills(parameters["agreement"], tally, "the share of answers that agree with the outcome")
-        return Closing(skills, choice_verdict(tally, context))
+        return Closing(skills, choice_judgement(tally, context))
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -22,7 +22,7 @@ from crowdveil.inference.auto import choose, explained
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.driver import Run, run
 from crowdveil.inference.fitting import configuration, meaning
-from crowdveil.inference.model import Closing, Judged, Model, Verdict
+from crowdveil.inference.model import Closing, Judged, Judgement, Model
 
 
 def fit_on_spark(
@@ -79,11 +79,11 @@ def _fitted(
     identity = {"method": chosen.name, "settings": _settings(chosen)}
     session = SparkBlocks(model, job, identity, keeps=chosen.tallies)
     done = _iterated(chosen, session, leap=start is not None)
-    verdict = Verdict()
+    judgement = Judgement()
     if isinstance(model, Judged):
-        verdict = model.verdict(done.parameters, job.by_channel, job.sizes.n_questions)
+        judgement = model.judgement(done.parameters, job.by_channel, job.sizes.n_questions)
     rows = EstimateRows(job.reports.domain, chosen.numeric)
-    results = session.results(done.parameters, rows, informative=verdict.informative)
+    results = session.results(done.parameters, rows, informative=judgement.informative)
     results.write.mode("overwrite").parquet(output)
     tally = session.tally(chosen, done.parameters) if chosen.tallies else {}
     closing = chosen.closing(done.parameters, tally, job.context)
@@ -94,7 +94,7 @@ def _fitted(
         write_workers(job.workers, _skills(chosen, closing), str(workers_out))
     if start_out is not None and done.parameters:
         keep_start(start_out, chosen, job, done.parameters)
-    estimate = _pointer(chosen, session, done, (verdict, closing.verdict), output)
+    estimate = _pointer(chosen, session, done, (judgement, closing.judgement), output)
     return estimate if why is None else explained(estimate, why)
 
 
@@ -162,7 +162,7 @@ def _skills(method: Method, closing: Closing) -> Skills:
 
 
 def _pointer(
-    method: Method, session: SparkBlocks, done: Run, verdicts: tuple[Verdict, Verdict], output: str
+    method: Method, session: SparkBlocks, done: Run, judgements: tuple[Judgement, Judgement], output: str
 ) -> Estimate:
     """An estimate whose rows are in Parquet."""
     job, nothing = session.job, np.empty(0)
@@ -178,8 +178,8 @@ def _pointer(
         converged=done.converged,
         objective=session.model.objective,
         trace=done.trace,
-        warnings=(*done.warnings, *(warning for verdict in verdicts for warning in verdict.warnings)),
-        floor=next((verdict.floor for verdict in verdicts if verdict.floor), None),
+        warnings=(*done.warnings, *(warning for judgement in judgements for warning in judgement.warnings)),
+        floor=next((judgement.floor for judgement in judgements if judgement.floor), None),
         provenance={
             "method": method.name,
             "parameters": configuration(method),
@@ -190,7 +190,7 @@ def _pointer(
             "channels": [channel.sha256 for channel in job.reports.channels],
             "posterior": meaning(method),
             "estimates": output,
-            **verdicts[0].facts,
+            **judgements[0].facts,
         },
         parameters=done.parameters,
     )
