@@ -2,6 +2,9 @@
 
 Reports come sorted by question. A sweep turns what is known of the workers into posteriors of the questions and back,
 each report's own message taken out of both (the cavity), so that nobody is judged by their own word.
+
+What a sweep calls in its inner loops is inlined: otherwise the last digits would depend on whether it was compiled just
+now or comes from the cache. Divisions are not watched for zeros, which cannot come up: chances are positive.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ TINY = np.float32(1e-30)
 ONE = np.float32(1)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def choice_sweep(
     starts: Array,
     worker: Array,
@@ -114,7 +117,7 @@ def _most(starts: Array) -> int:
     return most
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def _speak(
     belief: Array, heard: float, given: float, silent: float, ability: Array, guess: Array, hit: Array, chance: Array
 ) -> None:
@@ -149,7 +152,7 @@ def _settle(logs: Array, gold: int, posterior: Array) -> float:
     return moved
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def _listen(posterior: Array, chance: Array, hit: Array) -> tuple[float, float]:
     """The mass of what the others say, and the message: how likely the symbol is if right, averaged over that."""
     mass, heard = 0.0, 0.0
@@ -210,7 +213,7 @@ def scale_sweep(
     return moved
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _mix(
     belief: Array, message: Array, given: float, silent: float, table: Array, cavity: Array, chance: Array
 ) -> None:
@@ -227,7 +230,7 @@ def _mix(
             chance[point] += part * entries[point]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _multiply(now: Array, chance: Array) -> None:
     """Now *= chance, scaled so that the largest is 1 and none vanishes."""
     best = np.float32(0)
@@ -240,7 +243,7 @@ def _multiply(now: Array, chance: Array) -> None:
         now[point] = max(now[point] * scale, TINY)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _replace(now: Array, posterior: Array) -> Any:
     """The posterior becomes `now`, normalised; how far it moved in total variation."""
     mass, change = np.float32(0), np.float32(0)
@@ -253,7 +256,7 @@ def _replace(now: Array, posterior: Array) -> Any:
     return change / 2
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _average(
     posterior: Array, chance: Array, given: float, silent: float, table: Array, weight: Array, message: Array
 ) -> None:
