@@ -20,6 +20,8 @@ Laws = dict[str, Array]
 LAWS = ("log_types", "log_classes")
 FIRST, MOST = 4.0, 16.0
 """How many steps long the first leap may be, and any."""
+_ANY = float(np.finfo(np.float64).max)
+"""A length that no step has: a number, because all parameters of an estimate are."""
 
 
 def leapt(old: Parameters, new: Parameters, least: Laws) -> Laws:
@@ -27,7 +29,7 @@ def leapt(old: Parameters, new: Parameters, least: Laws) -> Laws:
 
     Every second step ends in a leap. `least` are the logarithms that no law can fall below in a step; no leap does.
     """
-    reach, last = old.get("reach", (FIRST, np.inf))
+    reach, last = old.get("reach", (FIRST, _ANY))
     if "before" not in old:
         return {"before": _point(old), "reach": np.array([reach, last])}
     here, step = _point(old), _point(old) - old["before"]
@@ -41,7 +43,7 @@ def leapt(old: Parameters, new: Parameters, least: Laws) -> Laws:
         reach = min(reach * 2, MOST)
     stretch = min(max(length / curve, 1.0), reach) if curve > 0 else 1.0
     goal = old["before"] + 2 * stretch * step + stretch**2 * bend
-    return {**_laws(goal, least), "reach": np.array([reach, np.inf if grows else length])}
+    return {**_laws(goal, least), "reach": np.array([reach, _ANY if grows else length])}
 
 
 def _point(parameters: Parameters) -> Array:
