@@ -89,6 +89,23 @@ def test_confidence_intervals_of_frequency(epsilon: float | None, hidden: bool) 
     np.testing.assert_allclose(estimate.posterior.mean(axis=0), shares, atol=0.02)
 
 
+@pytest.mark.parametrize(
+    ("n_reports", "n_options", "epsilon"), [(3, 20, None), (3, 2, None), (10, 5, 4.0), (20, 20, 1.0)]
+)
+def test_intervals_of_shares_hold_where_reports_are_few(n_reports: int, n_options: int, epsilon: float | None) -> None:
+    """Normal bounds held .87, .77, .89 and .96 of all shares, and .57, .77, .96 and .01 of those of the commonest."""
+    rng, n_questions = np.random.default_rng(11), 1000
+    grid = rng.integers(0, n_options, size=(n_reports, n_questions))
+    worker, question = (place.ravel().astype(np.int32) for place in np.indices(grid.shape))
+    ids, domain = (np.arange(n_reports), np.arange(n_questions)), Choices(tuple(map(str, range(n_options))))
+    estimate = method("frequency").fit(reports_of(Answers(worker, question, grid.ravel(), *ids, domain), epsilon, 11))
+    share = 1 / n_options
+    lows, highs = estimate.parameters["low"], estimate.parameters["high"]
+    assert ((lows <= share) & (share <= highs)).mean() >= 0.93
+    assert ((estimate.low <= share) & (share <= estimate.high)).mean() >= 0.93
+    assert (estimate.low <= lows[np.arange(n_questions), estimate.value]).all()
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_shares_of_a_mixed_crowd_are_those_of_all_its_people(hidden: bool) -> None:
     """Levels of privacy that think differently: every worker counts once, however noisy their reports are."""

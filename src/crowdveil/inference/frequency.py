@@ -12,10 +12,11 @@ from crowdveil.channel import Channel
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.finishing import LEVEL, QUANTILE, chosen
+from crowdveil.inference.finishing import LEVEL, chosen
 from crowdveil.inference.fitting import estimate_of
 from crowdveil.inference.model import Columns, Context, Rows
 from crowdveil.inference.questionwise import QuestionModel
+from crowdveil.inference.share_intervals import Moments, least_of_chosen, moments, score_interval
 from crowdveil.inference.votes import plain_votes, table_channels
 from crowdveil.reports import Reports
 
@@ -56,18 +57,19 @@ class Frequency(WithoutIteration):
         ).astype(np.float64)
         votes = plain_votes(rows, channels, n_questions, n_options)
         shares, mass = _shares(votes, counts, channels)
-        spread = np.sqrt(_variance(shares, mass, counts, channels))
-        low, high = (np.clip(shares + side * QUANTILE * spread, 0.0, 1.0) for side in (-1, 1))
+        found, answers = _moments(shares, mass, counts, channels), np.maximum(mass, 1e-12)[:, None]
+        low, high = score_interval(votes, answers, found)
         projected = project(shares)
         answered = counts.sum(axis=0) > 0
         value, share = chosen(projected, answered)
         each, top = np.arange(n_questions), np.maximum(value, 0)
         # The projection may leave the interval of the raw share, which is then stretched to hold it.
         low, high = np.minimum(low, projected), np.maximum(high, projected)
+        least = np.minimum(least_of_chosen(votes, answers, found, top), low[each, top])
         return {
             "value": value,
             "confidence": share,
-            "low": np.where(answered, low[each, top], 0.0),
+            "low": np.where(answered, least, 0.0),
             "high": np.where(answered, high[each, top], 1.0),
             "posterior": projected,
             "lows": low,
@@ -84,28 +86,12 @@ def _shares(votes: Array, counts: Array, channels: tuple[Channel, ...]) -> tuple
     return np.divide(votes, mass[:, None], out=even, where=mass[:, None] > 0), mass
 
 
-def _variance(shares: Array, mass: Array, counts: Array, channels: tuple[Channel, ...]) -> Array:
-    """The variance of each share under the shares found, question × option.
-
-    A share is Σ votes / Σ answered, so its error is Σ (vote − share·answered) / Σ answered (delta method). Shares are
-    drawn a little towards even ones first, so that a question with few reports does not look certain.
-    """
-    n_options = shares.shape[1]
+def _moments(shares: Array, mass: Array, counts: Array, channels: tuple[Channel, ...]) -> Moments:
+    """What the others hold is drawn a little towards even shares, so that few reports do not rule any option out."""
+    n_options, total = shares.shape[1], counts.sum(axis=0)
     smoothed = (project(shares) * mass[:, None] + 1) / (mass[:, None] + n_options)
-    given = np.divide(mass, counts.sum(axis=0), out=np.ones_like(mass), where=counts.sum(axis=0) > 0)
-    total = np.zeros_like(shares)
-    for count, channel in zip(counts, channels, strict=True):
-        votes = channel.votes[:, :n_options]
-        answered = votes.sum(axis=1) if channel.protects_participation else np.ones(len(votes))
-        law = smoothed
-        if channel.protects_participation:
-            law = np.concatenate([smoothed * given[:, None], 1 - given[:, None]], axis=1)
-        chance = law @ channel.table
-        second = chance @ votes**2 - 2 * smoothed * (chance @ (votes * answered[:, None]))
-        second += smoothed**2 * (chance @ answered**2)[:, None]
-        total += count[:, None] * np.maximum(second, 0.0)
-    variance: Array = np.divide(total, mass[:, None] ** 2, out=np.ones_like(total), where=mass[:, None] > 0)
-    return variance
+    given = np.divide(mass, total, out=np.ones_like(mass), where=total > 0)
+    return moments(smoothed, given, counts, channels)
 
 
 def project(shares: Array) -> Array:
