@@ -30,7 +30,7 @@ class Step:
 
     def __str__(self) -> str:
         bound = "" if self.of is None else f" of{' at most' * self.at_most} {_spelled(self.of)}"
-        rest = "" if self.rest is None else f", change {self.rest:.1e} (ends at {self.tol:.1e})"
+        rest = "" if self.rest is None else f", change {self.rest:.1e} (ends at {self.tol:.0e})"
         return f"{_spelled(self.done)}{bound} {self.what}{rest}"
 
     @property
@@ -60,7 +60,7 @@ def tell(
 
     >>> with heard_by(print):
     ...     tell("iterations", 12, 100, at_most=True, rest=3e-4, tol=1e-5)
-    12 of at most 100 iterations, change 3.0e-04 (ends at 1.0e-05)
+    12 of at most 100 iterations, change 3.0e-04 (ends at 1e-05)
     """
     listener = _listener.get()
     if listener is not None:

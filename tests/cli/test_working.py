@@ -24,7 +24,7 @@ from crowdveil.progress import Step, heard_by, tell
 @pytest.fixture(autouse=True)
 def ordinary_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
 
 
 def on_a_terminal(work: Callable[[TextIO], None]) -> str:
@@ -101,7 +101,7 @@ def test_every_long_command_shows_how_far_it_is(tmp_path: Path, answers: Path, s
         ),
         "infer": (
             (tmp_path / "reports.csv", "-o", tmp_path / "e.csv", "--method", "dawid-skene"),
-            (r"\d+ of at most 500 iterations, change \S+ \(ends at 1.0e-08\)", r"20 of 20 rows written"),
+            (r"\d+ of at most 500 iterations, change \S+ \(ends at 1e-08\)", r"20 of 20 rows written"),
         ),
         "audit": (("laplace", "--samples", 1000), (r"9 of 9 batches of samples drawn",)),
         "plan": (study, (r"\d+ of at most \d+ studies rehearsed",)),

@@ -94,7 +94,7 @@ def command(
         table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
     if gold is not None and known_gold is not None:
         _check_gold(known_gold, table, gold)
-    with working(f"inferring from {len(table)} reports", quiet=as_json):
+    with working("inferring", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = estimate_json(estimate, estimate.provenance, table.channels, engine)
     result |= _scored(estimate, table, truth) if truth else {}

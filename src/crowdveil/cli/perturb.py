@@ -69,7 +69,7 @@ def command(
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
-    with working(f"randomising {n_reports} reports", quiet=as_json):
+    with working("randomising", quiet=as_json):
         reports = _randomized(chosen, table, seed, named_domain=domain is not None)
     with working("writing", quiet=as_json):
         _write(output, reports, force)
