@@ -9,8 +9,9 @@ import pytest
 from cli.run import crowdveil, crowdveil_json
 from inference.crowds import choice_crowd, number_crowd, protected
 
+from crowdveil.cli._common import estimate_json
 from crowdveil.files import write_answers, write_reports
-from crowdveil.inference import METHODS
+from crowdveil.inference import METHODS, ChannelBP
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -42,6 +43,14 @@ def test_the_json_contract(study: Path) -> None:
     assert result["metrics"]["accuracy"] > result["baselines"]["best constant"]["accuracy"]
     assert set(result["metrics"]) == {"accuracy", "f1"}
     assert set(result["baselines"]) == {"best constant", "majority"}
+
+
+def test_the_json_says_how_much_is_due_to_classes() -> None:
+    reports = protected(choice_crowd(1)[0], 2.0, 1)
+    estimate = ChannelBP().fit(reports)
+    result = estimate_json(estimate, estimate.provenance, reports.channels, "local")
+    assert result["due_to_classes"] == estimate.parameters["due_to_classes"][0]
+    assert 0 < result["due_to_classes"] < 1
 
 
 def test_numbers_are_scored_by_distance(tmp_path: Path) -> None:
