@@ -111,6 +111,28 @@ def test_votes_that_noise_tears_apart_do_not_make_a_median_look_sure() -> None:
     assert held >= 0.90
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_a_mean_of_one_report_is_no_surer_than_its_channel(epsilon: float) -> None:
+    """Where no question has two reports the noise was left out, and .30 and .66 were held."""
+    held, _ = _held("mean", partial(number_crowd, per_question=1), partial(_moved, epsilon))
+    assert held >= 0.90
+
+
+@pytest.mark.parametrize(("name", "n_answers"), [("mean", 2), ("mean", 3), ("median", 2)])
+def test_a_single_question_is_not_its_own_crowd(name: str, n_answers: int) -> None:
+    """Its variance counted as if it had been found elsewhere, too: .81, .86 and .81 were held."""
+    held = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        truth, place = rng.uniform(0, 9), np.arange(n_answers)
+        answer = np.clip(np.rint(truth + rng.standard_normal(n_answers)), 0, 9).astype(np.int32)
+        found = method(name).fit(
+            Reports.unprotected(Answers(place, np.zeros_like(place), answer, place, np.arange(1), Scale(0, 9)))
+        )
+        held.append(found.low[0] <= truth <= found.high[0])
+    assert np.mean(held) >= 0.90
+
+
 def _at_the_ends(seed: int) -> tuple[Answers, Any]:
     """Truths on any level of seven, the last ones included, and errors of a level and a half, which the ends cut."""
     rng = np.random.default_rng(seed)

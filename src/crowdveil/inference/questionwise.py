@@ -23,7 +23,7 @@ from crowdveil.inference.clipping import (
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded, with_interval
-from crowdveil.inference.numbers import bounds_of, common_freedom, noise_at, pooled, shrunk, spread_of
+from crowdveil.inference.numbers import bounds_of, common_freedom, half_step, noise_at, pooled, shrunk, spread_of
 from crowdveil.inference.ratios import Sums, around, crowd_of, middle_of, ratio_of
 
 Array = NDArray[Any]
@@ -104,6 +104,8 @@ class Bounds:
         }
 
 
+_FEW = 30.0
+"""With fewer answers than this beyond one a question, their variance is hardly known."""
 Found: TypeAlias = Centres | Ratios | Bounds
 
 
@@ -182,7 +184,11 @@ class CentreModel(_NoPasses):
             prior = common_freedom(first, float(crowd["covariance"][0]))
             return {**crowd, "prior": np.array(prior), "errors": np.array(errors)}
         variance = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
-        found = {"crowd": np.array(variance), "prior": np.array(common_freedom(statistics, variance))}
+        found = {
+            "crowd": np.array(variance),
+            "freedom": np.asarray(statistics["freedom"], dtype=np.float64),
+            "prior": np.array(common_freedom(statistics, variance)),
+        }
         if "means" in statistics:
             squares = squares_left(statistics, float(statistics["squares"]))
             found["errors"] = np.array(spread_of_errors(statistics["means"], squares, self.context.domain))
@@ -195,8 +201,21 @@ class CentreModel(_NoPasses):
         if isinstance(state, Ratios):
             return self._ratios(state, parameters, prior)
         spread = shrunk(state.squares, state.freedom, float(parameters["crowd"]), prior)
-        found = state.columns(spread, state.freedom + prior, context)
+        total = float(parameters["freedom"])
+        if total < _FEW:
+            spread = self._of_few(spread, state.noise, alone=total < 1)
+        # The crowd is no better known than from all answers there are, however much it should count.
+        found = state.columns(spread, np.minimum(state.freedom + prior, max(total, 1.0)), context)
         return reaching_out(found, float(parameters["errors"]), context.domain) if state.clipped else found
+
+    def _of_few(self, spread: Array, noise: Array | float, *, alone: bool) -> Array:
+        """The channels' noise is known, and so is what rounding hides: few reports may agree by chance within less.
+
+        Where no question has two reports, their answers may lie anywhere, and the noise comes on top.
+        """
+        least = np.maximum(noise, half_step(self.context.domain) ** 2 / 3)
+        found: Array = np.maximum(spread + noise if alone else spread, least)
+        return found
 
     def _ratios(self, state: Ratios, parameters: Parameters, prior: float) -> Columns:
         domain, given, found = self.context.domain, float(parameters["given"]), state.sums
