@@ -149,6 +149,13 @@ def test_truths_at_the_ends_of_a_scale_are_held(name: str, epsilon: float | None
     assert 0.90 <= held <= 0.98
 
 
+@pytest.mark.parametrize("per_question", [3, 5])
+def test_a_median_knows_that_the_scale_cuts_the_answers_around_it(per_question: int) -> None:
+    """Errors of two levels on five: both answers that its variance comes from are mostly at the ends (.89, .86)."""
+    held, _ = _held("median", partial(agreeing_crowd, per_question=per_question, spread=2.0), partial(_reported, None))
+    assert 0.90 <= held <= 0.985
+
+
 @pytest.mark.parametrize("name", ["mean", "weighted-mean"])
 def test_truths_at_the_ends_are_held_where_participation_is_protected(name: str) -> None:
     held, _ = _held(name, _at_the_ends, lambda answers, seed: protected(answers, 4.0, seed, protect_participation=True))

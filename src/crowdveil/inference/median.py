@@ -16,7 +16,7 @@ from crowdveil.inference.finishing import QUANTILE, on_simplex
 from crowdveil.inference.model import Context, Rows
 from crowdveil.inference.number_intervals import rounding
 from crowdveil.inference.numbers import Numbers, bounds_of, counts_of, half_step, noise_at, numbers_of, sums
-from crowdveil.inference.questionwise import Bounds, Centres
+from crowdveil.inference.questionwise import Bounds, Centres, Cut
 from crowdveil.inference.votes import channel_worth, table_channels, votes_of
 
 Array = NDArray[Any]
@@ -44,7 +44,7 @@ class Median(Centring):
         if noisy and len(tables) == len(context.channels) and not self.as_answers:
             return _debiased(rows, context)
         numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
-        return _middles(numbers, rows.n_questions, self._error(numbers, rows, context))
+        return _middles(numbers, rows.n_questions, self._error(numbers, rows, context), context.domain)
 
     def _error(self, numbers: Numbers, rows: Rows, context: Context) -> Array | float:
         """The variance of the error of rounding in a middle answer; of numbers with noise, as that of their mean."""
@@ -61,7 +61,7 @@ class Median(Centring):
         return rounding(context.domain, squares / np.maximum(count - 1, 1) - noise)
 
 
-def _middles(numbers: Numbers, n_questions: int, error: Array | float) -> Centres:
+def _middles(numbers: Numbers, n_questions: int, error: Array | float, domain: Domain) -> Centres:
     """The middle answers; how they vary shows in the distance of two answers around them."""
     count = np.bincount(numbers.question, minlength=n_questions)
     rank, worth, freedom = _two_around(count)
@@ -76,8 +76,17 @@ def _middles(numbers: Numbers, n_questions: int, error: Array | float) -> Centre
     # Where the middle is between two answers, there are two errors of rounding, and they halve in the average.
     levels = np.ndim(error) == 0
     rounded = error * np.where((lower == upper) | (not levels), 1.0, 0.5)
-    scale = 1 / np.maximum(count, 1)
-    return Centres(value, squares, freedom, scale, count > 0, rounded=rounded, levels=worth if levels else 0.0)
+    scale, cut = 1 / np.maximum(count, 1), _cut(numbers, count, left, right, domain) if levels else None
+    return Centres(value, squares, freedom, scale, count > 0, rounded=rounded, levels=worth if levels else 0.0, cut=cut)
+
+
+def _cut(numbers: Numbers, count: Array, left: Array, right: Array, domain: Domain) -> Cut:
+    """Where one of the two answers is at an end of the scale, all answers say how far apart they would have been."""
+    n, (low, high) = len(count), bounds_of(domain)
+    mean = sums(numbers.question, numbers.value, n) / np.maximum(count, 1)
+    squares = sums(numbers.question, (numbers.value - mean[numbers.question]) ** 2, n)
+    here = (count > 1) & ((left <= low) | (right >= high))
+    return Cut(here, mean, squares, np.maximum(count - 1.0, 0.0), count * np.pi / (2 * count + np.pi - 2))
 
 
 def _two_around(count: Array) -> tuple[Array, Array, Array]:

@@ -44,13 +44,32 @@ class ByCentre(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """By question: whether a distance is cut, the answers' mean, and their squared distances from it.
+
+    `worth` is by how much a centre's answers vary more than normal answers, were it their mean.
+    """
+
+    here: Array
+    mean: Array
+    squares: Array
+    freedom: Array
+    worth: Array
+
+    def statistics(self, domain: Domain) -> Statistics:
+        seen = means_seen(self.mean, self.freedom, 0.0, domain)
+        return {"cut_means": seen["means"], "cut_squares": self.squares.sum()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Centres:
     """By question: the value as it comes, its answers' squared distances from it and their degrees of freedom.
 
     The variance of a value is `scale` times the variance of one answer, of which `noise` is the channels' part. The
     error of rounding to levels has the variance `rounded`, or that of a mean of levels where that is not given. Where
     the variance came from the distance of two levels, it is `levels` times that distance squared. A `clipped` value is
-    one that the ends of the scale draw inwards; `tails` is the channels' fourth cumulant.
+    one that the ends of the scale draw inwards; `tails` is the channels' fourth cumulant. Where that distance reaches
+    an end of the scale it is `cut`, and might have been longer.
     """
 
     value: Array
@@ -63,6 +82,7 @@ class Centres:
     levels: Array | float = 0.0
     clipped: bool = False
     tails: Array | float = 0.0
+    cut: Cut | None = None
 
     def columns(self, spread: Array, freedom: Array, context: Context) -> Columns:
         """Value and interval when one answer varies by `spread`, known with this freedom."""
@@ -171,6 +191,8 @@ class CentreModel(_NoPasses):
         found = spread_of(state.squares, state.freedom, state.tails)
         if state.clipped:
             found |= means_seen(state.value, state.freedom, state.noise, self.context.domain)
+        if state.cut is not None:
+            found |= state.cut.statistics(self.context.domain)
         return found, state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
@@ -192,6 +214,9 @@ class CentreModel(_NoPasses):
         if "means" in statistics:
             squares = squares_left(statistics, float(statistics["squares"]))
             found["errors"] = np.array(spread_of_errors(statistics["means"], squares, self.context.domain))
+        if "cut_means" in statistics:
+            squares = float(statistics["cut_squares"])
+            found["uncut"] = np.array(spread_of_errors(statistics["cut_means"], squares, self.context.domain))
         return found
 
     def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
@@ -204,6 +229,9 @@ class CentreModel(_NoPasses):
         total = float(parameters["freedom"])
         if total < _FEW:
             spread = self._of_few(spread, state.noise, alone=total < 1)
+        if state.cut is not None:
+            uncut = state.cut.worth * float(parameters["uncut"]) ** 2
+            spread = np.where(state.cut.here, np.maximum(spread, uncut), spread)
         # The crowd is no better known than from all answers there are, however much it should count.
         found = state.columns(spread, np.minimum(state.freedom + prior, max(total, 1.0)), context)
         return reaching_out(found, float(parameters["errors"]), context.domain) if state.clipped else found
