@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtri, stdtrit
@@ -157,10 +159,12 @@ def test_between_points_a_parabola_is_met_and_next_to_a_cliff_nothing_swings() -
 
 def test_exact_workers_leave_open_whether_truths_are_levels() -> None:
     """The part that lies between levels times the spread stays: that is how many questions divide them."""
-    law = TruthLaw(2.0, 1.0, 0.8, 0.85)
-    other, factor = law.unsure(1.0)
+    law, many = TruthLaw(2.0, 1.0, 0.8, 0.85), 10**9
+    other, factor = law.unsure(1.0, many)
     assert other.levels == 0
     assert factor == pytest.approx(0.15)
-    half, factor = law.unsure(0.5)
+    half, factor = law.unsure(0.5, many)
     assert (1 - half.levels) * factor == pytest.approx(1 - law.levels)
-    assert law.unsure(0.0) == (law, 1.0)
+    assert law.unsure(0.0, many)[1] == pytest.approx(1)
+    # Of 100 questions 90 on levels make (90 + .2 · 25) / 125 with the pseudo-questions, which are taken out again.
+    assert replace(law, levels=0.76).unsure(1.0, 100)[1] == pytest.approx(0.1)

@@ -37,6 +37,8 @@ _ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
 _AT_RANDOM = 0.3
 """How often the prior expects a worker who answers at random, beside each of the spreads (which count 1)."""
+_AS_FOUND = 0.1
+"""How likely the law that was found is where another one fits as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,11 +125,11 @@ class ChannelEMModel(MessageModel):
         """The law that was found, and one that no reports tell from it; how likely each is."""
         grid, law = finest(self.grid), TruthLaw.read(parameters["law"])
         known, exact = np.exp(parameters["log_spreads"])[:-1] / grid.spreads**2, grid.exact
-        other, factor = law.unsure(float(known @ exact / known.sum()))
+        other, factor = law.unsure(float(known @ exact / known.sum()), self.context.n_questions)
         if factor >= 1 - ON_LEVELS:
             return [(1.0, law, grid)]
         spreads = np.where(exact, factor, 1.0) * grid.spreads
-        return [(ON_LEVELS, law, grid), (1 - ON_LEVELS, other, replace(grid, spreads=spreads))]
+        return [(_AS_FOUND, law, grid), (1 - _AS_FOUND, other, replace(grid, spreads=spreads))]
 
     def _logs(self, block: Block, parameters: Parameters, state: MessageState, grid: TruthGrid) -> Array:
         logs = np.zeros((block.n_questions, len(grid.points)))

@@ -21,6 +21,7 @@ ON_LEVELS, _LEVELS_WEIGHT = 0.2, 25.0
 """The part of the truths that lies on levels before anything is known, and how many pseudo-questions say so."""
 _NORMAL, _NORMAL_WEIGHT = 0.8, 5.0
 """The same for the part of the normal law: few, or an even law would widen every narrow one."""
+_MOST_SEEN = 0.99
 _STEPS = 50
 _NARROWEST = 0.25
 """The least standard deviation of the normal part, in gaps between levels."""
@@ -56,15 +57,18 @@ class TruthLaw:
         """The weights of the points as parts of the line, and as levels."""
         return self._normal(grid) + self._even(grid)
 
-    def unsure(self, exact: float) -> tuple[TruthLaw, float]:
+    def unsure(self, exact: float, n_questions: int) -> tuple[TruthLaw, float]:
         """The law without truths on levels that fits as well, and how far exact workers' spreads shrink with it.
 
         How many questions divide workers whose spread σ is far below a level is proportional to σ·(1 − levels), and
         how they divide does not depend on σ: no reports of theirs tell truths that are levels from a crowd that is even
-        more exact. `exact` is the part of what is known that comes from such workers.
+        more exact. `exact` is the part of what is known that comes from such workers; what pseudo-questions say of the
+        levels is taken out.
         """
-        levels = (1 - exact) * self.levels
-        return replace(self, levels=levels), (1 - self.levels) / (1 - levels)
+        seen = self.levels + (self.levels - ON_LEVELS) * _LEVELS_WEIGHT / max(n_questions, 1)
+        seen = min(max(seen, 0.0), _MOST_SEEN)
+        levels = (1 - exact) * seen
+        return replace(self, levels=levels), (1 - seen) / (1 - levels)
 
     def _normal(self, grid: TruthGrid) -> Floats:
         return self.normal * self._in_parts(grid, -((grid.points - self.mean) ** 2) / (2 * self.variance))
