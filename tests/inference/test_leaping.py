@@ -85,7 +85,7 @@ def test_answers_nearly_all_alike_come_to_rest() -> None:
 
 
 def test_leaps_and_plain_sweeps_come_to_rest_at_the_same_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    reports = reported(nearly_all_alike(4), 1.0, 4)
+    reports = reported(nearly_all_alike(1), 0.5, 3)
     method = ChannelBP(tol=1e-8, max_iter=2000, precision="float64")
     leaping = method.fit(reports)
     monkeypatch.setattr("crowdveil.inference.type_model.leapt", lambda *_: {})

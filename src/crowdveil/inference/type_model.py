@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.bounds.floor import fano_floor
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.evenness import unevenness
 from crowdveil.inference.finishing import QUANTILE, chosen
 from crowdveil.inference.leaping import leapt
 from crowdveil.inference.message_model import MessageModel, normalised
@@ -32,7 +33,7 @@ class TypeModel(MessageModel):
     types: WorkerTypes
     type_weight: float
     class_prior: float | None
-    """Pseudo-questions per class, or None where all classes are held equally likely."""
+    """Pseudo-questions per class if options are named evenly, or None where all classes are held equally likely."""
     lean: float
     """How much of a leaning of the whole crowd is believed."""
     damping: float
@@ -46,7 +47,9 @@ class TypeModel(MessageModel):
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
         if "share" not in parameters:
-            return count_answered(state.symbol, state.worker, self.emission, self.context.n_workers), state
+            counted = count_answered(state.symbol, state.worker, self.emission, self.context.n_workers)
+            seen = np.bincount(state.symbol, minlength=self.emission.n_symbols).astype(np.float64)
+            return counted | {"symbols": seen}, state
         total = np.zeros((self.context.n_workers, len(self.types)))
         moved = self._sweep(block, parameters, state, total)
         return self.swept(total, moved, state, "classes"), state
@@ -97,18 +100,33 @@ class TypeModel(MessageModel):
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
-            return {**self.first(shares(statistics)), **parameters}
+            held = np.array([self.held(statistics["symbols"])])
+            return {**self.first(shares(statistics)), "held": held, **parameters}
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
         kept = self.type_weight * self.types.share
         types = kept + self.types.held(belief.sum(axis=0), self.lean)
-        held = np.ones(self.emission.n_options) * (1.0 if self.class_prior is None else self.class_prior)
+        held = parameters["held"] * np.ones(self.emission.n_options)
         classes = held if self.class_prior is None else held + statistics["classes"]
         found = {"log_types": np.log(types / types.sum()), "log_classes": np.log(classes / classes.sum())}
         least = {"log_types": np.log(kept / types.sum()), "log_classes": np.log(held / classes.sum())}
         laws = found | leapt(parameters, found, least)
-        return {"belief": statistics["messages"] + laws["log_types"], "share": parameters["share"], **laws}
+        belief = statistics["messages"] + laws["log_types"]
+        return {"belief": belief, "share": parameters["share"], "held": parameters["held"], **laws}
+
+    def held(self, symbols: Array) -> float:
+        """Pseudo-questions per class, the fewer the more unevenly all reports together name the options.
+
+        They keep noise from passing for classes. Where options surely differ by more, no class is kept from being as
+        common as it is; whether classes are the reason or a leaning crowd is not said by that.
+        """
+        if self.class_prior is None:
+            return 1.0
+        each = self.context.n_reports / max(self.context.n_questions, 1)
+        # Reports of one question are about one truth: the less noise they have, the less they count as several.
+        alike = 1 + max(each - 1, 0.0) * self.lean
+        return self.class_prior / max(unevenness(symbols, self.emission, alike=alike), 1.0)
 
     def first(self, share: Array) -> Parameters:
         """Before anything is known."""
