@@ -34,6 +34,8 @@ from crowdveil.mechanisms import Laplace, RandomizedResponse
 
 pytestmark = OLD_SPARK
 ABC = Choices(("a", "b", "c"))
+ONLY_HERE = {"confusion", "classes", "low", "high"}
+"""What estimates in memory say besides what the run found."""
 TABLES: dict[str, Callable[[], Reports]] = {
     "options": lambda: mixed(ABC, hidden=True),
     "two options": lambda: mixed(Choices(("a", "b"))),
@@ -109,6 +111,9 @@ def test_spark_equals_the_local_engine(table: Callable[[str], Table], tmp_path: 
     assert (there.provenance["n_questions"], there.objective) == (200, here.objective)
     assert (there.warnings, there.converged) == (here.warnings, here.converged)
     assert there.iterations == here.iterations
+    model = chosen.model(reports.there.context)
+    assert set(there.parameters) <= {*model.by_worker, *model.shared, *model.kept}
+    assert set(there.parameters) == set(here.parameters) - ONLY_HERE
     assert (there.floor is None) == (here.floor is None)
     if there.floor and here.floor:
         assert there.floor.sentence == here.floor.sentence

@@ -29,8 +29,6 @@ from crowdveil.inference.worker_types import MANY_OPTIONS, WorkerTypes, worker_t
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
-_KEPT = ("share", "due_to_classes")
-"""Of the parameters, besides those of a warm start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +88,7 @@ class ChannelBP(IterativeMethod):
         model = self.model(context_of(reports))
         model = replace(model, context=replace(model.context, start=_start(model, reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
-        parameters = done.parameters
-        if "share" not in parameters:
-            parameters = model.first(np.ones(reports.n_workers))
-        # What only the next sweep would need is not kept.
-        kept = {*model.by_worker, *model.shared, *_KEPT} & set(parameters)
-        parameters = {name: parameters[name] for name in sorted(kept)}
+        parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
         estimate = finished(self, model, reports, done, columns, parameters=parameters)
         return judged(estimate, model, parameters, reports)
 

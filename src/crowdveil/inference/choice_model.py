@@ -37,6 +37,7 @@ class ChoiceModel(ABC):
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]]
     shared: ClassVar[tuple[str, ...]] = ("log_classes",)
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:

@@ -13,7 +13,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.driver import Run, run
-from crowdveil.inference.model import Columns, Judged, Model, Parameters
+from crowdveil.inference.model import Columns, Judged, Model, Parameters, lasting
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -30,7 +30,8 @@ def fit_model(
     """Iterate the model where the method's engine keeps the blocks; `leap` accelerates even if the method does not."""
     session = method.engine.open(model, reports, gold)
     done = run(model, session, max_iter=method.max_iter, tol=method.tol, accelerate=method.accelerate or leap)
-    return done, session.finish(done.parameters)
+    columns = session.finish(done.parameters)
+    return replace(done, parameters=lasting(model, done.parameters)), columns
 
 
 def finished(

@@ -35,6 +35,7 @@ class EitherModel(MessageModel):
 
     by_worker: ClassVar[tuple[str, ...]] = tuple(name + end for end in ("", _OTHER) for name in TypeModel.by_worker)
     shared: ClassVar[tuple[str, ...]] = tuple(name + end for end in ("", _OTHER) for name in TypeModel.shared)
+    kept: ClassVar[tuple[str, ...]] = (*TypeModel.kept, "due_to_classes")
     # A fit with learned classes knows only of the first explanation.
     spare: ClassVar[tuple[str, ...]] = tuple(name + _OTHER for name in (*TypeModel.by_worker, *TypeModel.shared))
 

@@ -29,6 +29,7 @@ class MessageModel:
     keeps_rows: ClassVar[bool] = False
     remembers: ClassVar[bool] = True
     by_worker: ClassVar[tuple[str, ...]] = ("belief",)
+    kept: ClassVar[tuple[str, ...]] = ("share",)
 
     def init(self) -> Parameters:
         return self.context.start

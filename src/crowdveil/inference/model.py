@@ -91,7 +91,8 @@ class Model(Protocol):
     `objective` names what `measure` returns; with the goal "rise" or "fall" it may never go the other way, with
     "vanish" it is a residual. `keeps_rows` is False when `begin` copies all it needs out of the block, `remembers`
     True when a pass changes the state (messages): an engine that moves blocks about must then store it anew.
-    `by_worker` and `shared` name the parameters that a warm start takes over: one entry per worker, or for all.
+    `by_worker` and `shared` name the parameters that a warm start takes over: one entry per worker, or for all. An
+    estimate keeps these and those named `kept`; the rest is the memory of a pass, for the next pass and the results.
     """
 
     @property
@@ -111,6 +112,9 @@ class Model(Protocol):
 
     @property
     def shared(self) -> tuple[str, ...]: ...
+
+    @property
+    def kept(self) -> tuple[str, ...]: ...
 
     def init(self) -> Parameters:
         """Where to start: the warm start, a guess, or nothing."""
@@ -183,6 +187,12 @@ def start_names(model: Model, known: Collection[str]) -> tuple[list[str], list[s
         return [], []
     by_worker, shared = ([name for name in names if name not in left] for names in wanted)
     return by_worker, shared
+
+
+def lasting(model: Model, parameters: Parameters) -> Parameters:
+    """What an estimate keeps of the parameters that a run ended with."""
+    names = {*model.by_worker, *model.shared, *model.kept}
+    return {name: value for name, value in parameters.items() if name in names}
 
 
 def add(total: Statistics, more: Statistics) -> Statistics:

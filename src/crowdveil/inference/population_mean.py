@@ -82,6 +82,7 @@ class PopulationMeanModel:
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[tuple[str, ...]] = ()
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def init(self) -> Parameters:
         return {}

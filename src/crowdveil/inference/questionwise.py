@@ -140,6 +140,7 @@ class _NoPasses:
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[tuple[str, ...]] = ()
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def init(self) -> Parameters:
         return {}

@@ -82,6 +82,7 @@ class WeightedMeanModel:
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]] = ("weight", "variance", "freedom")
     shared: ClassVar[tuple[str, ...]] = ("floor",)
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def init(self) -> Parameters:
         if self.context.warm:

@@ -53,6 +53,7 @@ class WeightedVoteModel:
     remembers: ClassVar[bool] = True
     by_worker: ClassVar[tuple[str, ...]] = ("weight", "agreement")
     shared: ClassVar[tuple[str, ...]] = ()
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def init(self) -> Parameters:
         if self.context.warm:

@@ -22,7 +22,7 @@ from crowdveil.inference.auto import choose, explained
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.driver import Run, run
 from crowdveil.inference.fitting import configuration, meaning
-from crowdveil.inference.model import Closing, Judged, Judgement, Model
+from crowdveil.inference.model import Closing, Judged, Judgement, Model, lasting
 
 
 def fit_on_spark(
@@ -86,6 +86,7 @@ def _fitted(
     results = session.results(done.parameters, rows, informative=judgement.informative)
     results.write.mode("overwrite").parquet(output)
     tally = session.tally(chosen, done.parameters) if chosen.tallies else {}
+    done = replace(done, parameters=lasting(model, done.parameters))
     closing = chosen.closing(done.parameters, tally, job.context)
     if not isinstance(chosen, IterativeMethod):
         # Passes that size up the crowd are no iterations, and nothing that a later fit could go on from.
