@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from crowdveil import Reports, Scale
+from crowdveil import Choices, Estimate, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.files import load_dataset
 from crowdveil.inference import method
@@ -22,7 +23,7 @@ SEEDS = 20
 
 @cache
 def accuracies(dataset: str, epsilon: float) -> np.ndarray:
-    """Seed × (majority, channel-bp), by randomised response at this ε."""
+    """Seed × (majority, channel-bp, majority with ties shared), by randomised response at this ε."""
     answers, truth = load_dataset(dataset)
     first = secrets.randbelow(2**32)
     rows = []
@@ -30,10 +31,23 @@ def accuracies(dataset: str, epsilon: float) -> np.ndarray:
         reports = mechanism("randomized-response", epsilon=epsilon).randomize(answers, entropy_from(seed))
         fits = [method(name).fit(reports) for name in ("majority", "channel-bp")]
         assert len(np.unique(fits[1].value)) > 1, f"seed {seed}: all questions have the same estimate"
-        rows.append([score(fit, truth)["accuracy"] for fit in fits])
+        rows.append([*(score(fit, truth)["accuracy"] for fit in fits), shared_credit(fits[0], truth)])
     found = np.array(rows)
-    print(f"\n{dataset} at ε = {epsilon}, seeds {first}..{first + SEEDS - 1}: majority, channel-bp", found.mean(axis=0))
+    names = "majority, channel-bp, majority if ties share their credit"
+    print(f"\n{dataset} at ε = {epsilon}, seeds {first}..{first + SEEDS - 1}: {names}", found.mean(axis=0))
     return found
+
+
+def shared_credit(estimate: Estimate, truth: Mapping[Hashable, object]) -> float:
+    """The accuracy where each of several options with most votes gets its part of the credit."""
+    shares = estimate.posterior
+    assert shares is not None
+    assert isinstance(estimate.domain, Choices)
+    top = shares >= shares.max(axis=1, keepdims=True) - 1e-6
+    credit = top / top.sum(axis=1, keepdims=True)
+    place = {question: index for index, question in enumerate(estimate.questions.tolist())}
+    option = {name: index for index, name in enumerate(estimate.domain.options)}
+    return float(np.mean([credit[place[question], option[str(right)]] for question, right in truth.items()]))
 
 
 @pytest.mark.parametrize("dataset", ["rte", "bluebird", "dog", "duchenne"])
@@ -41,13 +55,15 @@ def accuracies(dataset: str, epsilon: float) -> np.ndarray:
 def test_channel_bp_is_never_below_majority_by_two_standard_errors(dataset: str, epsilon: float) -> None:
     found = accuracies(dataset, epsilon)
     # Both methods read the same reports, so that the error of their difference is that of the pairs.
-    gain = found[:, 1] - found[:, 0]
-    standard_error = gain.std(ddof=1) / np.sqrt(SEEDS)
-    print(f"{dataset} at ε = {epsilon}: gain {gain.mean():+.4f}, paired standard error {standard_error:.4f}")
-    # Less than one question is no difference: on 159 questions the gain at ε = 4 is -.002, a third of one, and two
-    # standard errors alone would find it in one run of ten.
-    one_question = 1 / len(load_dataset(dataset)[1])
-    assert gain.mean() >= -2 * standard_error - one_question
+    for other, against in ((0, "majority"), (2, "majority if ties share their credit")):
+        gain = found[:, 1] - found[:, other]
+        standard_error = gain.std(ddof=1) / np.sqrt(SEEDS)
+        print(f"{dataset} at ε = {epsilon}: over {against} {gain.mean():+.4f}, standard error {standard_error:.4f}")
+        # Less than one question is no difference. The vote gives ties to the option that stands first: on duchenne a
+        # tenth of the questions tie even at ε = 4, and that option is the truth of nearly two thirds; it is worth .03
+        # to the vote for no merit of its own, four questions of 159; without it channel-bp is ahead by .02.
+        one_question = 1 / len(load_dataset(dataset)[1])
+        assert gain.mean() >= -2 * standard_error - one_question
 
 
 @pytest.mark.parametrize(("dataset", "epsilon", "least"), [("bluebird", 2, 0.83), ("duchenne", 4, 0.725)])

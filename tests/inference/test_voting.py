@@ -19,6 +19,16 @@ def test_a_tie_goes_to_the_option_that_stands_first() -> None:
         assert Majority().fit(reports).values() == [winner]
 
 
+@pytest.mark.parametrize(("n_tied", "n_all", "told"), [(0, 20, False), (1, 20, False), (2, 20, True), (1, 1, True)])
+def test_many_ties_are_told_of(n_tied: int, n_all: int, told: bool) -> None:
+    rows = [(worker, n, "b") for n in range(n_all) for worker in ("ada", "bob")]
+    rows += [(worker, n, "c") for n in range(n_tied) for worker in ("cy", "dee")]
+    warnings = Majority().fit(Reports.unprotected(Answers.from_rows(rows, Choices(("a", "b", "c"))))).warnings
+    said = f"{n_tied} of {n_all} questions are tied and went to the option that stands first"
+    assert (said in warnings) == told
+    assert any("tied" in warning for warning in warnings) == told
+
+
 def test_votes_of_mixed_channels_are_unbiased() -> None:
     domain = Choices(("a", "b", "c"))
     loud, quiet = (mechanism("randomized-response", epsilon=epsilon).channel(domain) for epsilon in (2.0, 0.5))

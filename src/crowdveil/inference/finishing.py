@@ -15,9 +15,20 @@ def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[ND
 
     Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide.
     """
+    value = np.argmax(_on_top(shares), axis=1)
+    return np.where(answered, value, -1).astype(np.int32), np.where(answered, shares.max(axis=1), 0.0)
+
+
+def tied(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where the order of the options alone decides which of them is chosen."""
+    several: NDArray[np.bool_] = (_on_top(shares).sum(axis=1) > 1) & answered
+    return several
+
+
+def _on_top(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     best = shares.max(axis=1, keepdims=True)
-    value = np.argmax(shares >= best - 1e-6 * (1.0 + np.abs(best)), axis=1)
-    return np.where(answered, value, -1).astype(np.int32), np.where(answered, best[:, 0], 0.0)
+    top: NDArray[np.bool_] = shares >= best - 1e-6 * (1.0 + np.abs(best))
+    return top
 
 
 def on_simplex(votes: NDArray[np.float64]) -> NDArray[np.float64]:

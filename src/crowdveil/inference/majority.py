@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +10,16 @@ import numpy as np
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.finishing import chosen, on_simplex, wilson
+from crowdveil.inference.finishing import chosen, on_simplex, tied, wilson
 from crowdveil.inference.fitting import from_columns
 from crowdveil.inference.floors import choice_judgement, choice_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.votes import effective_counts, table_channels, votes_of
 from crowdveil.reports import Reports
+
+_FEW_TIES = 0.05
+"""Up to this share of the questions nothing is said of ties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,17 @@ class Majority(WithoutIteration):
         return {"value": value, "confidence": share, "low": low, "high": high, "posterior": shares, "votes": votes}
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
-        return choice_tally(rows, columns, context)
+        answered = columns["value"] >= 0
+        ties = {"ties": np.array([tied(columns["votes"], answered).sum(), answered.sum()], dtype=np.float64)}
+        return choice_tally(rows, columns, context) | ties
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(judgement=choice_judgement(tally, context))
+        judgement = choice_judgement(tally, context)
+        return Closing(judgement=replace(judgement, warnings=(*judgement.warnings, *_said_of(*tally["ties"]))))
+
+
+def _said_of(n_tied: float, n_answered: float) -> tuple[str, ...]:
+    """A fixed rule for ties favours one option; nobody should read the values' shares without knowing how often."""
+    if n_tied <= _FEW_TIES * n_answered:
+        return ()
+    return (f"{n_tied:.0f} of {n_answered:.0f} questions are tied and went to the option that stands first",)
