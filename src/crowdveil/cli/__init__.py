@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from crowdveil import __version__
 from crowdveil.errors import CheckError, CrowdveilError
+from crowdveil.stopping import STOPPED, stopping_at_once, stopping_in_time
 
 # What is not installed with crowdveil itself, and the extra that brings it.
 EXTRAS = {
@@ -35,7 +36,7 @@ _CURES = {
     errno.EDQUOT: "make room",
     errno.EROFS: "choose another place",
 }
-_STOPPED, _CLOSED_PIPE, _TERMINATED = 130, 141, 143
+_CLOSED_PIPE, _TERMINATED = 141, 143
 
 
 class _Commands(TyperGroup):
@@ -47,7 +48,8 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in command_names():
             return None
-        module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
+        with stopping_at_once():
+            module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
         if hasattr(module, "app"):
             return typer.main.get_command(module.app)
         app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -109,11 +111,12 @@ def main() -> None:
     went away 141, SIGTERM 143, as shells count them.
     """
     try:
-        _leave(app(standalone_mode=False, prog_name="crowdveil"))
+        with stopping_in_time():
+            _leave(app(standalone_mode=False, prog_name="crowdveil"))
     except SystemExit as leaving:
         raise SystemExit(_CLOSED_PIPE) if isinstance(leaving.__context__, BrokenPipeError) else leaving from None
-    except typer.Abort:
-        _complain("stopped", _STOPPED)
+    except (typer.Abort, KeyboardInterrupt):
+        _complain("stopped", STOPPED)
     except _UsageError as error:
         _misused(error)
     except CheckError as error:
@@ -132,8 +135,8 @@ def main() -> None:
 
 def _leave(code: int | None) -> None:
     """End with the command's exit code; Ctrl-C has become one by now, without a word."""
-    if code == _STOPPED:
-        _complain("stopped", _STOPPED)
+    if code == STOPPED:
+        _complain("stopped", STOPPED)
     sys.exit(code)
 
 
