@@ -48,21 +48,12 @@ def timed(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def clocked(work: Callable[[], object]) -> float:
-    """Seconds on the clock."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def per_iteration(
-    fit: Callable[[int], object], few: int, many: int, clock: Callable[..., float] = timed, *, rounds: int = 1
-) -> float:
+def per_iteration(fit: Callable[[int], object], few: int, many: int, *, rounds: int = 1) -> float:
     """Seconds for one iteration: what `many` take more than `few`, so that loading and layout do not count.
 
     Of several rounds the fastest of either count, not the smallest difference: a slow start would make that too small.
     """
-    times = [(clock(lambda: fit(few)), clock(lambda: fit(many))) for _ in range(rounds)]
+    times = [(timed(lambda: fit(few)), timed(lambda: fit(many))) for _ in range(rounds)]
     short, long = min(short for short, _ in times), min(long for _, long in times)
     # On a machine so busy that few iterations took longer than many, loading and layout count against us.
     return (long - short) / (many - few) if long > short else long / many

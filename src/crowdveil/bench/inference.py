@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.bench._measure import PER_WORKER, clocked, crowd, in_process, per_iteration, row, timed
+from crowdveil.bench._measure import PER_WORKER, crowd, in_process, per_iteration, row
 from crowdveil.bench._whole_job import whole_job
 from crowdveil.channel import identity
 from crowdveil.domain import Scale
@@ -77,28 +77,19 @@ def _ours(name: str, n_iter: int, *, threads: int = 1) -> Method:
     return method(name, max_iter=n_iter, tol=-1.0, engine=LocalEngine(threads=threads), **precision)
 
 
-def _our_iteration(
-    reports: Reports,
-    name: str = "dawid-skene",
-    *,
-    threads: int = 1,
-    clock: Callable[..., float] = timed,
-    rounds: int = 1,
-) -> float:
+def _our_iteration(reports: Reports, name: str = "dawid-skene", *, rounds: int = 1) -> float:
     """Nanoseconds per answer, from fits with few and with many iterations."""
+    _ours(name, 1).fit(reports)  # what must be compiled or loaded is not timed
     many = _iterations(reports)
-    _ours(name, 1, threads=threads).fit(reports)  # what must be compiled or loaded is not timed
-    seconds = per_iteration(
-        lambda n_iter: _ours(name, n_iter, threads=threads).fit(reports), 2, many, clock, rounds=rounds
-    )
+    seconds = per_iteration(lambda n_iter: _ours(name, n_iter).fit(reports), 2, many, rounds=rounds)
     return seconds * 1e9 / len(reports)
 
 
-def _median_iteration(reports: Reports) -> float:
+def _median_iteration(reports: Reports, *, threads: int = 1) -> float:
     """Nanoseconds per answer, as the fit tells of its iterations: what it takes to begin one does not count at all."""
     ends: list[float] = []
     with heard_by(lambda _: ends.append(time.perf_counter())):
-        _ours("dawid-skene", _iterations(reports)).fit(reports)
+        _ours("dawid-skene", _iterations(reports), threads=threads).fit(reports)
     return float(np.median(np.diff(ends))) * 1e9 / len(reports)
 
 
@@ -206,8 +197,8 @@ def _threads(n: int) -> dict[str, Any]:
     reports = crowd(n)
     two, one = [], []
     for _ in range(_ROUNDS):
-        two.append(_our_iteration(reports, threads=2, clock=clocked))
-        one.append(_our_iteration(reports, clock=clocked))
+        two.append(_median_iteration(reports, threads=2))
+        one.append(_median_iteration(reports))
     return row("dawid-skene, two threads", n, min(two), min(one), "one thread", unit="ns per answer on the clock")
 
 
