@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import resource
-import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
+from disk import room_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -365,18 +363,6 @@ def test_a_damaged_file_is_told_in_one_sentence(tmp_path: Path) -> None:
         path.write_bytes(part)
         with pytest.raises(FileError, match=r"^the ledger ledger.sqlite cannot be used: .*; make room on the disk"):
             SqliteStorage(path)
-
-
-@contextmanager
-def room_for(n_bytes: int) -> Iterator[None]:
-    """Files of this process may not grow beyond so much: to whoever writes, the disk is full."""
-    limits, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_on_a_full_disk_nothing_leaves_uncharged_and_the_ledger_goes_on_when_there_is_room(tmp_path: Path) -> None:

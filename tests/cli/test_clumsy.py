@@ -214,11 +214,12 @@ def test_being_stopped_leaves_no_file_behind(tmp_path: Path, how: int, code: int
         def do_GET(self) -> None:
             whole = self.path.endswith("/channels")
             self.send_response(200)
-            self.send_header("Content-Length", "2" if whole else "1000")
+            self.send_header("Content-Length", "2" if whole else "200000")
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(b"{}" if whole else bytes(100_000))
             if not whole:
-                until(lambda: len(list(tmp_path.iterdir())) == 2)
+                # Beside the channels there is a file with something in it: whoever writes it is past opening it.
+                until(lambda: sum(path.stat().st_size > 2 for path in tmp_path.iterdir()) == 2)
                 os.kill(os.getpid(), how)
                 released.wait(60)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from disk import room_for
 from inference.crowds import choice_crowd, number_crowd, protected
 
 from crowdveil import Answers, Choices, FileError, Reports, Scale
@@ -158,12 +158,8 @@ def test_a_damaged_cache_is_ignored(large: tuple[Path, Reports]) -> None:
 def test_a_disk_without_room_for_the_cache_leaves_nothing_beside_the_file(large: tuple[Path, Reports]) -> None:
     path, _ = large
     beside = sorted(path.parent.iterdir())
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-    try:
+    with room_for(100):
         read = read_reports_cached(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert same(read, read_reports_cached(path, cache=False))
     assert sorted(path.parent.iterdir()) == beside
 

@@ -74,8 +74,11 @@ def _answers_file(n: int) -> Path:
     if not path.exists():
         _tell(f"writing {n:,} answers to {path}")
         unfinished = path.with_name(f"{os.getpid()}.csv")
-        write_answers(unfinished, crowd(n, text_ids=True))
-        unfinished.replace(path)
+        try:
+            write_answers(unfinished, crowd(n, text_ids=True))
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
     return path
 
 

@@ -129,8 +129,11 @@ def make(kind: str, n_answers: str, folder: str) -> None:
     """Write the answers with ids that are text."""
     answers = crowd(int(n_answers), text_ids=True, n_workers=_WORKERS if kind == "memory" else None)
     unfinished = Path(folder) / "unfinished.parquet"
-    write_answers(unfinished, answers)
-    unfinished.rename(Path(folder) / "answers.parquet")
+    try:
+        write_answers(unfinished, answers)
+        unfinished.rename(Path(folder) / "answers.parquet")
+    finally:
+        unfinished.unlink(missing_ok=True)
     print(len(answers))  # noqa: T201
 
 

@@ -11,8 +11,10 @@ import django
 from django.core.management import call_command
 from django.db import OperationalError, connections
 
+from crowdveil.broker.key_file import put_new
 from crowdveil.broker.stores import create_roles
 from crowdveil.errors import InputError
+from crowdveil.files.folders import folder_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +26,17 @@ class Place:
 
     def enter(self) -> None:
         """Point Django at this place. Once per process."""
-        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.environ["CROWDVEIL_SECRET_KEY"] = _kept_secret(self.data_dir / "secret")
         os.environ["CROWDVEIL_DATA_DIR"] = str(self.data_dir)
         os.environ["CROWDVEIL_DATABASE"] = self.database
-        os.environ["CROWDVEIL_SECRET_KEY"] = _kept_secret(self.data_dir / "secret")
         os.environ["DJANGO_SETTINGS_MODULE"] = "crowdveil.broker.settings"
         django.setup()
 
 
 def _kept_secret(path: Path) -> str:
     if not path.exists():
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(32))
+        with folder_for(path.parent, mode=0o700):
+            put_new(path, secrets.token_hex(32).encode())
     return path.read_text()
 
 

@@ -6,7 +6,6 @@ study closes, and then nobody can link a report to a worker again.
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import os
 import secrets
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
+from crowdveil.broker.key_file import put_new
 from crowdveil.broker.refusal import Refusal
 from crowdveil.wire import canonical
 
@@ -26,7 +26,7 @@ def _secret(name: str, *, create: bool) -> bytes | None:
     found = _content(name)
     if found is not None or not create:
         return found
-    _put_new(Path(settings.DATA_DIR) / name, secrets.token_bytes(32))
+    put_new(Path(settings.DATA_DIR) / name, secrets.token_bytes(32))
     return _content(name)
 
 
@@ -40,19 +40,6 @@ def _content(name: str) -> bytes | None:
         return os.read(handle, 64)
     finally:
         os.close(handle)
-
-
-def _put_new(path: Path, content: bytes) -> None:
-    """The file appears whole or not at all, and the first of two at once wins: nobody ever reads half a key."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    with contextlib.suppress(FileExistsError):
-        os.link(temporary, path)
-    temporary.unlink()
 
 
 @lru_cache(maxsize=1)
@@ -71,7 +58,7 @@ def signing_seed() -> bytes:
 def put_signing_seed(seed: bytes) -> None:
     path = Path(settings.DATA_DIR) / "signing.key"
     path.unlink(missing_ok=True)
-    _put_new(path, seed)
+    put_new(path, seed)
     _signer.cache_clear()
 
 

@@ -136,21 +136,41 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 @contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place only if everything went well."""
-    check_output(path, force=force)
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
-    try:
+    with whole_files(path, force=force) as (temporary,):
         yield temporary
-        _place(temporary, path, force)
+
+
+@contextmanager
+def whole_files(*paths: Path, force: bool) -> Iterator[list[Path]]:
+    """Temporary paths beside these that take their places, in this order, only if everything went well: all or none."""
+    for path in paths:
+        check_output(path, force=force)
+    temporaries = [path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}") for path in paths]
+    placed: list[Path] = []
+    try:
+        yield temporaries
+        for temporary, path in zip(temporaries, paths, strict=True):
+            _place(temporary, path, force)
+            placed.append(path)
     except FileExistsError:
-        raise FileError(f"{path} was made by somebody else meanwhile", fix="choose another name") from None
+        _take_back(placed)
+        taken = paths[len(placed)]
+        raise FileError(f"{taken} was made by somebody else meanwhile", fix="choose another name") from None
     except OSError as error:
+        if not force:
+            _take_back(placed)
         # Of several files that are made together the other may be the one that failed.
         reason = os.strerror(error.errno) if error.errno else str(error)
-        problem = f"nothing was written to {path.parent}: {reason}"
+        problem = f"nothing was written to {paths[-1].parent}: {reason}"
         raise FileError(problem, fix="make room, or choose another place") from error
     finally:
+        _take_back(temporaries)
+
+
+def _take_back(paths: list[Path]) -> None:
+    for path in paths:
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def _place(temporary: Path, path: Path, force: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,23 +59,36 @@ def infer_on_spark(
             _check_folder(path, force)
     spark = open_spark(cluster.master, remote=cluster.remote)
     table = read_spark(spark, address(reports), domain)
-    estimate = fit_on_spark(
-        chosen,
-        table,
-        address(_unfinished(output)),
-        start=read_spark_start(spark, address(start_folder(start))) if start else None,
-        start_out=address(start_folder(output)),
-        workers_out=address(workers_out) if workers_out else None,
-        work=address(cluster.work) if cluster.work else None,
-        resume=cluster.resume,
-    )
-    result = estimate_json(estimate, estimate.provenance, table.channels, "spark")
-    if truth is not None:
-        result |= _scored(estimate, address(_unfinished(output)), truth, spark)
-    if _unfinished(output) != output:
-        shutil.rmtree(output, ignore_errors=True)
-        _unfinished(output).replace(output)
+    with _whole_folders(output, start_folder(output), workers_out):
+        estimate = fit_on_spark(
+            chosen,
+            table,
+            address(_unfinished(output)),
+            start=read_spark_start(spark, address(start_folder(start))) if start else None,
+            start_out=address(_unfinished(start_folder(output))),
+            workers_out=address(_unfinished(workers_out)) if workers_out else None,
+            work=address(cluster.work) if cluster.work else None,
+            resume=cluster.resume,
+        )
+        result = estimate_json(estimate, estimate.provenance, table.channels, "spark")
+        if truth is not None:
+            result |= _scored(estimate, address(_unfinished(output)), truth, spark)
     return result
+
+
+@contextmanager
+def _whole_folders(*wanted: Path | None) -> Iterator[None]:
+    """Folders that take their places when all is done; of a job that fails none is left. Stores cannot rename."""
+    folders = [path for path in wanted if path is not None and _unfinished(path) != path]
+    try:
+        yield
+        for path in folders:
+            if _unfinished(path).exists():
+                shutil.rmtree(path, ignore_errors=True)
+                _unfinished(path).replace(path)
+    finally:
+        for path in folders:
+            shutil.rmtree(_unfinished(path), ignore_errors=True)
 
 
 def address(path: Path) -> str:

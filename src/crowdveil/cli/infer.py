@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +21,7 @@ from crowdveil.cli._common import (
     refuse_existing,
     refuse_source,
     show,
-    whole_file,
+    whole_files,
 )
 from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.cli._working import working
@@ -141,14 +140,17 @@ def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
 
 
 def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
-    with contextlib.ExitStack() as files:
-        write_estimates(files.enter_context(whole_file(output, force=force)), estimate)
-        if estimate.parameters:
-            write_start(files.enter_context(whole_file(start_beside(output), force=force)), estimate)
-        if workers_out is not None:
-            if estimate.skills is None:
-                raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
-            write_workers(files.enter_context(whole_file(workers_out, force=force)), estimate.skills)
+    if workers_out is not None and estimate.skills is None:
+        raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
+    start = start_beside(output) if estimate.parameters else None
+    wanted = [path for path in (workers_out, start, output) if path is not None]
+    with whole_files(*wanted, force=force) as temporaries:
+        beside = dict(zip(wanted, temporaries, strict=True))
+        write_estimates(beside[output], estimate)
+        if start is not None:
+            write_start(beside[start], estimate)
+        if workers_out is not None and estimate.skills is not None:
+            write_workers(beside[workers_out], estimate.skills)
     if not estimate.parameters:
         # What an earlier estimate in this place could go on from does not belong to this one.
         start_beside(output).unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from crowdveil.cli._common import (
     domain_of,
     show,
     something_to_hide,
-    whole_file,
+    whole_files,
 )
 from crowdveil.cli._working import working
 from crowdveil.entropy import entropy_from
@@ -142,8 +142,8 @@ def _extended(ids: Any, path: Path | None, name: str) -> Any:
 def _write(output: Path, reports: Reports, force: bool) -> None:
     """Reports and channels appear together: the channels first, so no report is ever without."""
     if is_parquet(output):
-        with whole_file(output, force=force) as temporary:
+        with whole_files(output, force=force) as (temporary,):
             write_reports(temporary, reports)
         return
-    with whole_file(output, force=force) as temporary, whole_file(sidecar(output), force=force) as beside:
+    with whole_files(sidecar(output), output, force=force) as (beside, temporary):
         write_reports(temporary, reports, beside=beside)

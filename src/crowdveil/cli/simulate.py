@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +18,13 @@ from crowdveil.cli._common import (
     domain_of,
     parameters_of,
     show,
-    whole_file,
+    whole_files,
 )
 from crowdveil.cli._working import working
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import write_answers
+from crowdveil.files.folders import folder_for
 from crowdveil.files.write import is_parquet, write_table
 from crowdveil.registry import check_parameters
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd, preset
@@ -97,13 +99,10 @@ def _files(output: Path) -> dict[str, Path]:
 
 
 def _write(crowd: Crowd, files: dict[str, Path], force: bool) -> None:
-    if not files["answers"].parent.exists() and files["answers"].name == "answers.csv":
-        files["answers"].parent.mkdir(parents=True)
     truths = crowd.truths()
     with (
-        whole_file(files["answers"], force=force) as answers,
-        whole_file(files["truth"], force=force) as truth,
-        whole_file(files["workers"], force=force) as about,
+        folder_for(files["answers"].parent) if files["answers"].name == "answers.csv" else nullcontext(),
+        whole_files(files["answers"], files["truth"], files["workers"], force=force) as (answers, truth, about),
     ):
         write_answers(answers, crowd.answers)
         write_table(truth, {"question": list(truths), "truth": list(truths.values())})

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from crowdveil.errors import FileError
 from crowdveil.files.datasets import data_folder
+from crowdveil.files.folders import folder_for
 from crowdveil.papers.reproduction import Claim, ClaimVerdict, Reproduction, Row, Settings, n_trials
 from crowdveil.plot import save
 
@@ -36,8 +37,7 @@ class Outcome:
 def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> Outcome:
     """Run one reproduction into a folder: CSV, SVG, PNG and a note."""
     _need_data(reproduction, settings)
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix=f".{reproduction.id}-") as unfinished:
+    with folder_for(folder), TemporaryDirectory(dir=folder, prefix=f".{reproduction.id}-") as unfinished:
         made = _made(reproduction, settings, Path(unfinished))
         # All of them or none: a run that fails leaves what an earlier one wrote.
         return replace(made, files=[path.replace(folder / path.name) for path in made.files])
