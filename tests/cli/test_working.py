@@ -12,10 +12,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TextIO
 
+import numpy as np
 import pytest
 from cli.run import crowdveil
+from pyarrow.csv import read_csv
+from pyarrow.parquet import write_table
 from serving import Quiet, serving
 
+from crowdveil import FileError
 from crowdveil.cli._working import UPDATES_A_SECOND, working
 from crowdveil.files import read_reports
 from crowdveil.progress import Step, heard_by, tell
@@ -149,3 +153,19 @@ def test_a_file_is_told_to_its_end_and_iterations_with_what_is_left_of_the_way(a
     rests = [step.rest for step in iterations[1:] if step.rest is not None]
     assert estimate.converged
     assert rests[-1] <= OneCoin().tol < min(rests[:-1])
+
+
+def test_a_parquet_file_is_told_as_it_is_read(answers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = read_csv(answers)
+    write_table(table.slice(0, 0), tmp_path / "none.parquet")
+    write_table(table, tmp_path / "answers.parquet", row_group_size=90)
+    monkeypatch.setattr("crowdveil.files.table._SLICE", 60)
+    steps: list[Step] = []
+    with heard_by(steps.append):
+        reports = read_reports(tmp_path / "answers.parquet")
+        with pytest.raises(FileError, match="no rows"):
+            read_reports(tmp_path / "none.parquet")
+    assert [(step.done, step.of) for step in steps] == [(60, 166), (120, 166), (166, 166)]
+    assert str(steps[-1]) == "166 of 166 rows read"
+    assert sorted(reports.workers) == sorted(read_reports(answers).workers)
+    np.testing.assert_array_equal(reports.worker, read_reports(answers).worker)

@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
 from crowdveil.files.problems import Problem, empty_id, no_rows
-from crowdveil.progress import ToldFile
+from crowdveil.progress import ToldFile, tell
 
 _MANY_ROWS = 200_000
+# Rows of a Parquet file that are read at once.
+_SLICE = 1 << 20
 # How gzip, zip, Zstandard and bzip2 files begin.
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")
 # Our own errors show so much of a header.
@@ -276,13 +278,24 @@ def _read_parquet(path: Path, needed: Sequence[str | tuple[str, ...]], optional:
     try:
         schema = pq.read_schema(path)
         found = find_columns(schema.names, needed, optional, path.name)
-        table = pq.read_table(path, columns=list(found.values()))
+        table = _parquet_rows(path, list(found.values()))
     except (pa.ArrowInvalid, OSError) as error:
         said = str(error).split(". ")[0].rstrip(".")
         fix = "make it anew, or name it .csv if it is CSV"
         raise FileError(f"not a Parquet file: {said}", fix=fix, source=path.name) from None
     columns = {ours: as_text(table[name]) for ours, name in found.items()}
     return TextTable(columns, path.name, 1, dict(schema.metadata or {}))
+
+
+def _parquet_rows(path: Path, names: list[str]) -> Any:
+    """Some rows after the other, telling how far that is."""
+    batches, done = [], 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_SLICE, columns=names):
+            batches.append(batch)
+            done += len(batch)
+            tell("rows read", done, file.metadata.num_rows)
+        return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
 def as_text(column: Any) -> Any:
