@@ -56,7 +56,7 @@ def crowd_of(kind: tuple[int, str, int, str], n_questions: int, seed: int) -> Cr
     n_workers = max(per_question + 5, n_questions * per_question // 50)
     sigma = rng.permutation(np.resize(SPREADS[spread], n_workers))
     worker = np.concatenate([rng.choice(n_workers, per_question, replace=False) for _ in range(n_questions)])
-    question = np.repeat(np.arange(n_questions), per_question)
+    question = np.repeat(np.arange(n_questions, dtype=np.int32), per_question)
     answer = np.clip(np.rint(rng.normal(truth[question], sigma[worker])), 0, top).astype(np.int32)
     ids = np.arange(n_workers), np.arange(n_questions)
     edges = np.arange(top) + 0.5
