@@ -77,6 +77,51 @@ def test_after_a_leap_too_far_the_next_is_shorter_and_none_passes_the_most() -> 
     assert walked(0.97, 0.5, 12, leaps=True)["reach"][0] == MOST
 
 
+def leapt_from_three(rate: float, reach: float, rare: float = 0.0) -> tuple[NDArray[Any], Parameters]:
+    """Three points towards the resting one, or away from it, and where the leap ends; `rare` swings by so much."""
+    rest, away = np.concatenate(REST), 0.1 * np.array([0.3, 0.5, -0.6, 0.2, -0.9])
+    if rare:
+        rest[2], away[2] = -18.0, 0.0
+    first, second, third = (rest + rate**power * away for power in range(3))
+    third[2] += rare
+    old = {LAWS[0]: second[:3], LAWS[1]: second[3:], "before": first, "reach": np.array([reach, 1e9])}
+    return np.stack([rest, first, third]), leapt(old, {LAWS[0]: third[:3], LAWS[1]: third[3:]}, LEAST)
+
+
+def shares_of(point: NDArray[Any]) -> NDArray[Any]:
+    return np.exp(np.concatenate([normal(point[:3]), normal(point[3:])]))
+
+
+def ends_at(laws: Parameters) -> NDArray[Any]:
+    return np.exp(np.concatenate([laws[name] for name in LAWS]))
+
+
+def test_where_steps_shrink_by_one_factor_a_leap_ends_where_they_would() -> None:
+    (rest, _, _), laws = leapt_from_three(0.5, 4)
+    np.testing.assert_allclose(ends_at(laws), shares_of(rest), rtol=1e-12)
+    assert laws["reach"][0] == 8
+    assert 0 < laws["reach"][1] < 1
+
+
+def test_a_leap_is_no_longer_than_its_reach_and_no_shorter_than_a_step() -> None:
+    (rest, first, _), laws = leapt_from_three(0.97, 2)
+    # The reach is now four: twice as many steps forward, and sixteen times the bend, which is .03 of a step back.
+    np.testing.assert_allclose(ends_at(laws), shares_of(first + (8 - 0.48) * 0.03 * (rest - first)), rtol=1e-12)
+    (_, _, third), laws = leapt_from_three(-0.5, 4)
+    np.testing.assert_allclose(ends_at(laws), shares_of(third), rtol=1e-12)
+
+
+def test_steps_that_grow_neither_lengthen_the_reach_nor_set_a_measure() -> None:
+    reach, last = leapt_from_three(1.5, 4)[1]["reach"]
+    assert reach == 4
+    assert last > 1e300
+
+
+def test_a_share_that_is_next_to_nothing_has_no_say_in_how_far_a_leap_goes() -> None:
+    (rest, _, _), laws = leapt_from_three(0.5, 4, rare=1.0)
+    np.testing.assert_allclose(ends_at(laws), shares_of(rest), atol=1e-4)
+
+
 def test_answers_nearly_all_alike_come_to_rest() -> None:
     """Plain sweeps had not after 200: learned classes creep past a point where they almost rest."""
     estimate = ChannelBP().fit(reported(nearly_all_alike(1), 0.5, 3))
