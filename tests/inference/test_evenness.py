@@ -10,6 +10,7 @@ from crowdveil import Choices, Reports
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import ChannelBP, Majority
 from crowdveil.inference.blocks import context_of
+from crowdveil.inference.emission import emission_of
 from crowdveil.inference.evenness import unevenness
 from crowdveil.inference.message_model import reading
 from crowdveil.mechanisms import mechanism
@@ -44,6 +45,11 @@ def test_even_options_look_uneven_in_one_of_twenty() -> None:
     emission = reading(context_of(reports))
     found = [unevenness(rng.multinomial(2000, [0.25] * 4).astype(float), emission) > 0 for _ in range(4000)]
     assert np.mean(found) == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / 4000))
+
+
+def test_rounding_is_not_taken_for_unevenness_where_reports_tell_next_to_nothing() -> None:
+    channel = mechanism("subset-selection", epsilon=1e-9).channel(FOUR)
+    assert unevenness(np.array([330.0, 340, 320, 350, 310, 350]), emission_of((channel,), 4)) == 0
 
 
 def test_a_common_class_is_found_where_nobody_leans() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, Majority
 from crowdveil.inference.blocks import context_of
-from crowdveil.inference.leaning import weight_of
+from crowdveil.inference.leaning import EitherModel, belief_of, weight_of
 from crowdveil.inference.threads import LocalSession
 from crowdveil.inference.type_model import TypeModel
 from crowdveil.inference.worker_types import worker_types
@@ -178,6 +178,27 @@ def test_results_mix_both_explanations() -> None:
     np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1, rtol=1e-5)
     assert (estimate.low <= estimate.confidence + 1e-6).all()
     assert (estimate.confidence <= estimate.high + 1e-6).all()
+
+
+def test_the_explanations_share_neither_messages_nor_posteriors() -> None:
+    answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
+    reports, method = reported(answers, 0.5, 4), ChannelBP()
+    model = method.model(context_of(reports))
+    assert isinstance(model, EitherModel)
+    (first, second) = method.engine.open(model, reports, None).states[0]
+    for name in ("message", "posterior", "foretold"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+        assert not np.shares_memory(getattr(first, name), getattr(second, name))
+
+
+def test_beliefs_and_classes_count_by_the_weight_of_their_explanation() -> None:
+    answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
+    model = ChannelBP().model(context_of(reported(answers, 0.5, 4)))
+    logs = {"belief": [[0.5, 0.5]], "belief_if_leaning": [[0.9, 0.1]]}
+    logs |= {"log_classes": [0.75, 0.25], "log_classes_if_leaning": [0.5, 0.5]}
+    parameters = {name: np.log(shares) for name, shares in logs.items()} | {"due_to_classes": np.array([0.8])}
+    assert belief_of(parameters) == pytest.approx(np.array([[0.8 * 0.5 + 0.2 * 0.9, 0.8 * 0.5 + 0.2 * 0.1]]))
+    assert model.prior(np.array([True, False]), parameters)["posterior"] == pytest.approx(np.array([[0.7, 0.3]] * 2))
 
 
 def test_a_warm_start_goes_on_with_both_explanations() -> None:

@@ -11,6 +11,9 @@ from inference.crowds import number_crowd, protected
 from crowdveil import Answers, Choices, InputError, Reports, Scale
 from crowdveil.guarantee import Guarantee
 from crowdveil.inference import Mean, Median, WeightedMean
+from crowdveil.inference.blocks import context_of
+from crowdveil.inference.driver import run
+from crowdveil.inference.threads import LocalEngine
 from crowdveil.noise import NoiseRecord
 
 LEVELS = Scale(0, 50)
@@ -75,6 +78,25 @@ def test_as_answers_leaves_empty_reports_out() -> None:
     reports = protected(answers, 20.0, 5, protect_participation=True)
     raw, plain = Mean(as_answers=True).fit(reports), Mean().fit(Reports.unprotected(answers))
     np.testing.assert_allclose(raw.value, plain.value, atol=1e-6)
+
+
+def test_reports_read_as_answers_are_tallied_as_they_are() -> None:
+    reports = protected(number_crowd(4, n_questions=10, n_workers=40, per_question=20)[0], 1.0, 5)
+    columns, context = {"value": np.zeros(10)}, context_of(reports)
+    squares = np.bincount(reports.worker, reports.domain.numbers[reports.report] ** 2)
+    np.testing.assert_allclose(Mean(as_answers=True).tally(reports, columns, context)["squares"], squares)
+    assert (Mean().tally(reports, columns, context)["squares"] > squares).any()
+
+
+@pytest.mark.parametrize("kind", [Mean, Median])
+def test_a_centre_found_block_by_block_is_that_of_the_whole_table(kind: type[Mean | Median]) -> None:
+    reports = protected(number_crowd(4, n_questions=10, n_workers=40, per_question=20)[0], 3.0, 5)
+    model, whole = kind().model(context_of(reports)), kind().fit(reports)
+    session = LocalEngine(threads=1).open(model, reports)
+    found = session.finish(run(model, session, max_iter=kind.max_iter, tol=kind.tol, accelerate=False).parameters)
+    for name in ("value", "low", "high"):
+        np.testing.assert_allclose(found[name], getattr(whole, name))
+    assert whole.provenance["posterior"] is None
 
 
 def test_noisy_numbers_of_research_mechanisms_are_read_as_they_are() -> None:

@@ -1,4 +1,4 @@
-"""How much each worker answered where that is hidden: scores without bias, shares drawn to the crowd's by their noise."""
+"""How much each worker answered where that is hidden: scores without bias, shares drawn to the crowd's."""
 
 from __future__ import annotations
 
@@ -24,9 +24,16 @@ def test_scores_are_1_of_an_answer_and_0_of_none_on_average() -> None:
     given, silent = HIDDEN.table[:3].mean(axis=0), HIDDEN.table[3]
     assert given @ score[3:] == pytest.approx(1)
     assert silent @ score[3:] == pytest.approx(0)
-    # An answer's score varies less than that of none, as three symbols of four stand for answers.
+    # Of four symbols three are answers, so that an answer is told from silence by less than silence from an answer.
     assert variance[3:] == pytest.approx([silent @ score[3:] ** 2] * 4)
     assert given @ score[3:] ** 2 - 1 < silent @ score[3:] ** 2
+
+
+def test_the_score_of_a_coin_varies_as_that_of_a_coin() -> None:
+    """One option or none, of which either is reported as the other with probability 1/(e + 1)."""
+    channel = mechanism("randomized-response", epsilon=1, protect_participation=True).channel(Choices(("a",)))
+    _, variance, _ = answered_scores(emission_of((channel,), 1))
+    assert variance == pytest.approx([np.e / (np.e - 1) ** 2] * 2, rel=1e-6)
 
 
 def test_only_reports_that_hide_participation_are_counted() -> None:

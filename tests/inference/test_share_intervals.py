@@ -52,6 +52,16 @@ def test_with_many_reports_it_is_the_normal_interval_and_with_few_it_is_between_
     np.testing.assert_allclose(low[:, 0], exact[0], atol=0.06)
 
 
+def test_the_ends_are_where_the_votes_are_as_far_off_as_variance_and_skewness_allow() -> None:
+    votes = np.array([[n, 100 - n] for n in (4.0, 30.0, 50.0, 83.0)])
+    low, high, _ = without_privacy(votes)
+    z = ndtri(0.975)
+    for end, side in ((low, -1), (high, 1)):
+        # n answers of a share p vary by n·p(1 − p), and their third moment is that times 1 − 2p.
+        allowed = z * np.sqrt(100 * end * (1 - end)) - side * (z**2 - 1) / 6 * (1 - 2 * end)
+        np.testing.assert_allclose(side * (100 * end - votes), allowed, rtol=1e-6)
+
+
 def test_an_option_that_nobody_named_may_still_be_held_and_one_that_all_named_need_not_be_held_by_all() -> None:
     low, high, least = without_privacy(np.array([[3.0, 0.0, 0.0, 0.0]]))
     assert low[0, 1] == 0

@@ -25,9 +25,9 @@ def test_a_fifth_of_the_truths_are_levels_and_the_rest_anywhere_by_how_wide_a_po
     # One standard deviation from the middle a normal law is √e times as thin.
     assert levels[place] / levels[next_one] == pytest.approx(np.exp(0.5))
     assert line[place] / line[next_one] == pytest.approx(np.exp(0.5))
-    assert line[0] / line[1] == pytest.approx(
-        0.5 * np.exp((GRID.points[1] - 3) ** 2 / 2 - (GRID.points[0] - 3) ** 2 / 2)
-    )
+    # The last point stands for half as much of the line as the one before.
+    thinner = np.exp(np.diff((GRID.points[:2] - 3) ** 2)[0] / 2)
+    assert line[0] / line[1] == pytest.approx(thinner / 2)
 
 
 def test_the_even_part_ends_half_a_level_beyond_the_scale() -> None:

@@ -77,7 +77,8 @@ def test_every_estimate_is_finished_and_nothing_in_it_is_nan(name: str, reports:
         assert len(estimate.skills.workers) == len(estimate.skills.skill)
         for column in (estimate.skills.skill, estimate.skills.low, estimate.skills.high):
             assert np.isfinite(column).all()
-        assert (estimate.skills.low <= estimate.skills.high).all()
+        assert (estimate.skills.low <= estimate.skills.skill).all()
+        assert (estimate.skills.skill <= estimate.skills.high).all()
     for values in estimate.parameters.values():
         assert np.isfinite(values).all()
 
@@ -114,6 +115,10 @@ def test_a_question_nobody_reported_on_has_no_estimate(name: str, reports: Repor
     assume(len(estimate) == reports.n_questions)
     silent = np.bincount(reports.question, minlength=reports.n_questions) == 0
     assert not estimate.answered[silent].any()
+    assert not estimate.confidence[silent].any()
+    if estimate.categorical:
+        assert not estimate.low[silent].any()
+        assert estimate.high[silent].all()
     if not any(channel.guarantee.protected for channel in reports.channels):
         assert estimate.answered[~silent].all()
 

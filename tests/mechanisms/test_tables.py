@@ -156,6 +156,14 @@ def test_one_layer_refuses_what_would_lie_more_often_than_not() -> None:
             OneLayer(**bad)
 
 
+def test_piecewise_refuses_what_its_numbers_cannot_tell_apart() -> None:
+    """At ε = 100 the pieces around the levels were lost in rounding, and reports told nothing."""
+    for variant in ("piecewise", "hybrid"):
+        assert worst_variance(Piecewise(epsilon=50, variant=variant).channel(Scale(0, 4))) < 1e-9
+        with pytest.raises(UnservableError, match="serves ε up to 50; got 51; use randomized-response"):
+            Piecewise(epsilon=51, variant=variant).channel(Scale(0, 4))
+
+
 def test_piecewise_refuses_an_unknown_variant_and_too_many_levels() -> None:
     with pytest.raises(InputError, match="variant must be piecewise, duchi or hybrid; got 'other'"):
         Piecewise(epsilon=1, variant="other")

@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import Precision, working_precision
-from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
 from crowdveil.inference.leaning import EitherModel, belief_of
-from crowdveil.inference.message_model import reading
+from crowdveil.inference.message_model import reading, skills_of
 from crowdveil.inference.model import Closing, Context, Parameters, Statistics, start_names
 from crowdveil.inference.type_model import TypeModel
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
-from crowdveil.inference.worker_types import MANY_OPTIONS, WorkerTypes, worker_types
+from crowdveil.inference.worker_types import MANY_OPTIONS, worker_types
 from crowdveil.reports import Reports
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +89,8 @@ class ChannelBP(IterativeMethod):
         return judged(estimate, model, parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(_skills(belief_of(parameters), worker_types(context.domain.size)))
-
-
-def _skills(belief: Array, types: WorkerTypes) -> Skills:
-    order = np.argsort(types.skill, kind="stable")
-    ordered = types.skill[order]
-    below = np.cumsum(belief[:, order], axis=1)
-    places = [(below < p).sum(axis=1).clip(0, len(order) - 1) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
-    meaning = "the probability of a right answer"
-    return Skills(np.arange(len(belief)), belief @ types.skill, ordered[places[0]], ordered[places[1]], meaning)
+        types = worker_types(context.domain.size)
+        return Closing(skills_of(belief_of(parameters), types.skill, "the probability of a right answer"))
 
 
 def _start(model: TypeModel | EitherModel, reports: Reports, start: Estimate | None) -> Parameters:

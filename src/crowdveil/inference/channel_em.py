@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from crowdveil.bounds.floor import scale_floor
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
-from crowdveil.estimate import Estimate, Skills
+from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
-from crowdveil.inference.message_model import MessageModel, normalised, reading
+from crowdveil.inference.message_model import MessageModel, normalised, reading, skills_of
 from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.truth_grid import TruthGrid, finest, quantiles, truth_grid
@@ -218,16 +218,10 @@ class ChannelEM(IterativeMethod):
         return judged(estimate, model, parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        return Closing(_skills(parameters["belief"], truth_grid(context.domain)))
-
-
-def _skills(log_belief: Array, grid: TruthGrid) -> Skills:
-    """Posterior mean and interval of each worker's σ; answering at random counts as the whole range."""
-    belief = normalised(log_belief)
-    spreads = np.append(grid.spreads, grid.range)
-    below = np.cumsum(belief, axis=1)
-    low, high = (spreads[(below < p).sum(axis=1).clip(0, len(spreads) - 1)] for p in _ENDS)
-    return Skills(np.arange(len(belief)), belief @ spreads, low, high, "the standard deviation of a worker's errors")
+        grid, belief = truth_grid(context.domain), normalised(parameters["belief"])
+        # Answering at random counts as the whole range.
+        spreads = np.append(grid.spreads, grid.range)
+        return Closing(skills_of(belief, spreads, "the standard deviation of a worker's errors"))
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -26,6 +26,8 @@ def unevenness(symbols: Array, emission: Emission, *, alike: float = 1.0) -> flo
     options = emission.table[: emission.n_options]
     even = options.mean(axis=0)
     told = np.divide(options, even, out=np.ones_like(options), where=even > 0) - 1
+    # Their mean is 0 but for rounding, which would stand out in a table that is nearly even.
+    told -= told.mean(axis=0)
     score, information = told @ symbols, (told * symbols) @ told.T
     found = float(score @ np.linalg.pinv(information, hermitian=True) @ score) / alike
     freedom = max(len(options) - 1, 1)

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimate import Skills
 from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.emission import Emission, emission_of
+from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Context, Goal, Parameters, Statistics
 from crowdveil.inference.votes import table_channels
 
@@ -76,3 +78,15 @@ def normalised(logs: Array) -> Array:
     weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return weights
+
+
+def skills_of(belief: Array, skill: Array, meaning: str) -> Skills:
+    """Each worker's mean skill when a kind has this one, and its interval.
+
+    Kinds are few: where one has nearly all belief both ends are that kind, and the mean would lie beyond them.
+    """
+    order = np.argsort(skill, kind="stable")
+    ordered, below, mean = skill[order], np.cumsum(belief[:, order], axis=1), belief @ skill
+    ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    low, high = (ordered[(below < p).sum(axis=1).clip(0, len(order) - 1)] for p in ends)
+    return Skills(np.arange(len(belief)), mean, np.minimum(low, mean), np.maximum(high, mean), meaning)

@@ -151,10 +151,10 @@ class TypeModel(MessageModel):
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         classes = np.exp(parameters["log_classes"])
-        best = np.where(answered, float(classes.max()), 0.0)
+        low, high = (np.where(answered, float(classes.max()), unknown) for unknown in (0.0, 1.0))
         value = np.where(answered, int(np.argmax(classes)), -1).astype(np.int32)
         posterior = np.tile(classes, (len(answered), 1))
-        return {"value": value, "confidence": best, "low": best, "high": best, "posterior": posterior}
+        return {"value": value, "confidence": low, "low": low, "high": high, "posterior": posterior}
 
     def bounds(self, value: Array, parameters: Parameters, state: MessageState) -> tuple[Array, Array]:
         """How far the value's probability moves when each worker's ability moves within its own uncertainty.

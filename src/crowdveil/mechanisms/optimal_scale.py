@@ -26,6 +26,7 @@ from crowdveil.mechanisms.tables import (
     scale_of,
     spelled,
     table_channel,
+    up_to,
     verified,
     within_ratio,
 )
@@ -59,11 +60,7 @@ class OptimalScale(EpsilonMechanism):
     def channel(self, domain: Domain) -> Channel:
         scale, symbols = scale_of(domain, self.name), self.symbols(domain)
         at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead="randomized-response")
-        if self.epsilon > MAX_EPSILON:
-            raise UnservableError(
-                f"mechanism {self.name} serves ε up to {MAX_EPSILON:g}; got {self.epsilon:g}",
-                fix="use randomized-response",
-            )
+        up_to(MAX_EPSILON, self.epsilon, name=self.name)
         values, table = _solved(scale.size, self.epsilon * BELOW)
         outputs, _ = spelled(scale, values)
         return verified(table_channel(symbols, outputs, table), self.epsilon, name=self.name)

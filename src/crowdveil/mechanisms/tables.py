@@ -35,6 +35,14 @@ def at_most(limit: int, size: int, *, name: str, what: str, instead: str) -> Non
         raise UnservableError(f"mechanism {name} serves at most {limit} {what}; got {size}", fix=f"use {instead}")
 
 
+def up_to(limit: float, epsilon: float, *, name: str) -> None:
+    """Refuse an ε beyond what the numbers of a table can tell apart."""
+    if epsilon > limit:
+        raise UnservableError(
+            f"mechanism {name} serves ε up to {limit:g}; got {epsilon:g}", fix="use randomized-response"
+        )
+
+
 def verified(channel: Channel, epsilon: float, *, name: str) -> Channel:
     """The channel, once its exact ε is known not to exceed the request."""
     if channel.epsilon > epsilon:
