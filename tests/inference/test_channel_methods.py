@@ -23,6 +23,7 @@ from crowdveil.inference import (
 )
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.frequency import project
+from crowdveil.inference.message_model import skills_of
 from crowdveil.inference.threads import LocalEngine
 from crowdveil.inference.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
@@ -102,6 +103,13 @@ def test_worker_types_are_laws_of_answers() -> None:
         assert (confusion >= 0).all()
         np.testing.assert_allclose(confusion.sum(axis=2), 1)
         assert types.share.sum() == pytest.approx(1)
+
+
+def test_a_skill_lies_in_its_interval_also_where_one_kind_has_nearly_all_belief() -> None:
+    found = skills_of(np.array([[0.985, 0.015, 0.0], [0.2, 0.3, 0.5]]), np.array([0.5, 0.9, 0.1]), "skill")
+    np.testing.assert_allclose(found.skill, [0.506, 0.42])
+    np.testing.assert_allclose(found.low, [0.5, 0.1])
+    np.testing.assert_allclose(found.high, [0.506, 0.9])
 
 
 def test_workers_with_different_epsilon_and_mechanisms_mix() -> None:

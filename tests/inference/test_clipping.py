@@ -7,6 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from crowdveil import Scale
+from crowdveil.channel import Channel
+from crowdveil.forms import Table
 from crowdveil.inference.clipping import (
     hidden_means_seen,
     means_seen,
@@ -15,7 +17,6 @@ from crowdveil.inference.clipping import (
     squares_left,
 )
 from crowdveil.inference.ratios import Sums
-from crowdveil.mechanisms import mechanism
 
 
 def test_means_are_seen_where_they_lie_on_the_scale() -> None:
@@ -26,14 +27,18 @@ def test_means_are_seen_where_they_lie_on_the_scale() -> None:
 
 
 def test_the_noise_of_an_answer_and_that_of_silence_are_told_apart() -> None:
-    domain = Scale(0, 4)
-    channel = mechanism("randomized-response", epsilon=1, protect_participation=True).channel(domain)
-    # Three reports whose mean is the middle, 2: two degrees of freedom.
+    domain = Scale(0, 2)
+    # Most tables treat silence like an answer, so that both have the same noise; this one does not.
+    weights = np.array([[7, 3, 3, 3], [3, 7, 3, 3], [3, 3, 7, 3], [1, 2, 3, 10]], dtype=np.uint64) << np.uint64(28)
+    symbols = (*domain.symbols, None)
+    channel = Channel(symbols, symbols, 32, "prefix", Table(weights))
+    # Three reports whose mean is the middle, 1: two degrees of freedom.
     found = Sums(np.array([3.0]), np.array([0.0]), np.array([2.0]), np.array([[6.0], [0.5], [2.0]]))
     seen = hidden_means_seen(found, np.array([[3.0]]), (channel,), domain)
-    error = channel.scores(domain.numbers)[0] - 2 * channel.scores(np.ones(5))[0]
-    assert seen["noise"] == pytest.approx(2 * channel.table[2] @ error**2)
-    assert seen["silence"] == pytest.approx(2 * channel.table[5] @ error**2)
+    error = channel.scores(domain.numbers)[0] - channel.scores(np.ones(3))[0]
+    assert seen["noise"] == pytest.approx(2 * channel.table[1] @ error**2)
+    assert seen["silence"] == pytest.approx(2 * channel.table[3] @ error**2)
+    assert seen["silence"] != pytest.approx(seen["noise"], rel=0.1)
     assert seen["around"] == 6
 
 

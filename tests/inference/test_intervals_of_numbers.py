@@ -6,13 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from crowdveil import Answers, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import Mean, Median, PopulationMean
 from crowdveil.inference.clipping import means_seen, spread_of_errors
-from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded
+from crowdveil.inference.number_intervals import (
+    reach_of,
+    rounding,
+    rounding_of_medians,
+    rounding_of_weighted,
+    unrounded,
+    with_interval,
+)
 from crowdveil.inference.numbers import common_freedom, pooled, spread_of, tails_at
 from crowdveil.inference.ratios import Ratio
 from crowdveil.inference.truth_grid import finest, interpolated, quantiles, truth_grid
@@ -43,12 +50,49 @@ def test_rounding_matters_to_those_who_agree_and_not_to_those_who_do_not() -> No
     assert rounding_of_medians(LEVELS, 1.9) < 1e-3
 
 
+@pytest.mark.parametrize("spread", [0.1, 0.2, 0.35])
+def test_the_error_of_rounding_is_that_of_the_mean_of_rounded_answers(spread: float) -> None:
+    """By summing the levels that truths between two of them are rounded to; levels are half apart."""
+    truth = (np.arange(512) + 0.5) / 512
+    levels = np.arange(-4, 6)
+    law = np.diff(ndtr((levels[:, None] - 0.5 - truth) / spread), axis=0)
+    error = levels[:-1] @ law - truth
+    found = rounding(Scale(0, 4, 0.5), np.array([spread**2 + 1 / 12]) / 4)
+    assert found[0] == pytest.approx(np.square(error).mean() / 4, rel=1e-4)
+
+
+def test_waves_of_rounding_add_by_the_weight_of_the_answers() -> None:
+    """Three quarters of the weight agree within a level, the rest answer anything; a third question has no answers."""
+    variance, weight = np.array([1 / 12, 9.0, 1 / 12]), np.array([3.0, 1.0, 2.0])
+    found = rounding_of_weighted(LEVELS, variance, weight, np.array([0, 0, 1]), 3)
+    assert found == pytest.approx(rounding(LEVELS, np.array([1 / 12])) * [0.75**2, 1, 0])
+    assert not rounding_of_weighted(LEVELS, variance[1:2], weight[1:2], np.array([0]), 1).any()
+
+
+def test_an_interval_stands_around_the_number_as_it_came() -> None:
+    raw, one = np.array([2.0, -0.5, np.nan]), np.ones(3)
+    found = with_interval(raw, one / 4, one * [9, 0, 9], np.array([True, True, False]), LEVELS)
+    nine, least = stdtrit([9, 1], 0.975) / 2
+    np.testing.assert_allclose(found["low"], [2 - nine, 0, 0])
+    np.testing.assert_allclose(found["high"], [2 + nine, min(least - 0.5, 4), 4])
+    np.testing.assert_allclose(found["value"], [2, 0, np.nan])
+    np.testing.assert_allclose(found["confidence"], [0.95, 0.95, 0])
+    narrow = with_interval(raw[1:2], one[:1] / 4, one[:1] * 99, np.array([True]), LEVELS)
+    assert narrow["high"][0] == pytest.approx(stdtrit(99, 0.975) / 2 - 0.5)
+
+
 @pytest.mark.parametrize("distance", [0.3, 0.7, 3.0])
 def test_the_rounding_of_two_levels_is_taken_out_of_their_distance(distance: float) -> None:
     left = np.random.default_rng(4).uniform(0, 1, 100_000)
     seen = np.square(np.rint(left + distance) - np.rint(left)).mean()
     found = unrounded(LEVELS, np.array([seen]), np.ones(1))[0]
     assert found == pytest.approx(distance**2, abs=0.02 if distance < 0.79 else 0.2)
+
+
+def test_rounding_is_taken_out_of_wide_distances_on_average() -> None:
+    # A distance of 2 + f is seen as 2 or, with probability f, as 3.
+    part = (np.arange(1000) + 0.5) / 1000
+    assert unrounded(LEVELS, 4 + 5 * part, 1.0).mean() == pytest.approx(np.square(2 + part).mean(), rel=1e-6)
 
 
 def test_a_ratio_whose_mass_is_known_has_students_interval() -> None:

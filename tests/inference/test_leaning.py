@@ -185,10 +185,22 @@ def test_the_explanations_share_neither_messages_nor_posteriors() -> None:
     reports, method = reported(answers, 0.5, 4), ChannelBP()
     model = method.model(context_of(reports))
     assert isinstance(model, EitherModel)
-    (first, second) = method.engine.open(model, reports, None).states[0]
+    session = method.engine.open(model, reports, None)
+    assert isinstance(session, LocalSession)
+    first, second = session.states[0]
     for name in ("message", "posterior", "foretold"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
         assert not np.shares_memory(getattr(first, name), getattr(second, name))
+
+
+def test_classes_count_by_the_reports_about_them() -> None:
+    answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
+    reports, method = reported(answers, 0.5, 4), ChannelBP()
+    model = method.model(context_of(reports))
+    session = method.engine.open(model, reports, None)
+    found = session.e_pass(model.m_step(session.e_pass({}), {}))
+    assert found["named"].sum() == pytest.approx(120)
+    np.testing.assert_allclose(found["named"], 6 * found["classes"], rtol=1e-5)
 
 
 def test_beliefs_and_classes_count_by_the_weight_of_their_explanation() -> None:
@@ -198,7 +210,9 @@ def test_beliefs_and_classes_count_by_the_weight_of_their_explanation() -> None:
     logs |= {"log_classes": [0.75, 0.25], "log_classes_if_leaning": [0.5, 0.5]}
     parameters = {name: np.log(shares) for name, shares in logs.items()} | {"due_to_classes": np.array([0.8])}
     assert belief_of(parameters) == pytest.approx(np.array([[0.8 * 0.5 + 0.2 * 0.9, 0.8 * 0.5 + 0.2 * 0.1]]))
-    assert model.prior(np.array([True, False]), parameters)["posterior"] == pytest.approx(np.array([[0.7, 0.3]] * 2))
+    found = model.prior(np.array([True, False]), parameters)
+    assert found["posterior"] == pytest.approx(np.array([[0.7, 0.3]] * 2))
+    assert (found["low"], found["high"]) == (pytest.approx([0.7, 0.0]), pytest.approx([0.7, 1.0]))
 
 
 def test_a_warm_start_goes_on_with_both_explanations() -> None:

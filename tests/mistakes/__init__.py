@@ -1,6 +1,6 @@
 """The planted mistakes, gathered from the files of this folder."""
 
-from mistakes import broker, device, mechanisms, planning, promises
+from mistakes import broker, device, intervals, mechanisms, numbers, options, planning, promises, workers
 from mistakes.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -9,4 +9,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *broker.MUTANTS,
     *device.MUTANTS,
     *planning.MUTANTS,
+    *options.MUTANTS,
+    *workers.MUTANTS,
+    *numbers.MUTANTS,
+    *intervals.MUTANTS,
 )
