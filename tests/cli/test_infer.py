@@ -39,7 +39,7 @@ def test_the_json_contract(study: Path) -> None:
     assert result["iterations"] > 1
     assert result["converged"] is True
     assert result["warnings"] == []
-    assert result["due_to_classes"] is None
+    assert result["due_to_classes"] is result["sureness"] is None
     assert result["metrics"]["accuracy"] > result["baselines"]["best constant"]["accuracy"]
     assert set(result["metrics"]) == {"accuracy", "f1"}
     assert set(result["baselines"]) == {"best constant", "majority"}
@@ -51,6 +51,7 @@ def test_the_json_says_how_much_is_due_to_classes() -> None:
     result = estimate_json(estimate, estimate.provenance, reports.channels, "local")
     assert result["due_to_classes"] == estimate.parameters["due_to_classes"][0]
     assert 0 < result["due_to_classes"] < 1
+    assert result["sureness"] == estimate.provenance["sureness"]
 
 
 def test_numbers_are_scored_by_distance(tmp_path: Path) -> None:

@@ -230,6 +230,9 @@ class _Clocked:
         self.begun.append(time.perf_counter())
         return self.session.e_pass(parameters)
 
+    def look(self, parameters: Parameters) -> Statistics:
+        return self.session.look(parameters)
+
 
 def _iteration(model: Any, session: Passes) -> float:
     """Seconds of the fastest iteration, from one pass to the next; the first two warm up."""

@@ -115,7 +115,7 @@ def estimate_json(
         "guarantees": guarantees,
         "objective": estimate.objective,
         "floor": estimate.floor.sentence if estimate.floor else None,
-        "due_to_classes": estimate.provenance.get("due_to_classes"),
+        **{name: estimate.provenance.get(name) for name in ("due_to_classes", "sureness")},
     }
 
 

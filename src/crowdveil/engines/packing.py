@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.inference.model import Block, Columns, Judged, Model, Parameters, State, Statistics
+from crowdveil.inference.model import Block, Columns, Judged, Looking, Model, Parameters, State, Statistics
 
 Buffer: TypeAlias = bytes | pa.Buffer
 NO_QUESTIONS = pa.array([], pa.string())
@@ -161,6 +161,12 @@ def stepped(packed: Packed, model: Model, parameters: Parameters) -> tuple[Stati
     """One pass over one block."""
     statistics, state = model.e_step(packed.block, parameters, packed.state)
     return statistics, Packed(packed.questions, packed.block, state, packed.kept)
+
+
+def looked(packed: Packed, model: Model, parameters: Parameters) -> Statistics:
+    """What a model that looks once more sees in one block."""
+    assert isinstance(model, Looking)
+    return model.look(packed.block, parameters, packed.state)
 
 
 def finished(packed: Packed, model: Model, parameters: Parameters, *, informative: bool = True) -> Columns:

@@ -11,6 +11,27 @@ Array = NDArray[Any]
 TINY = 1e-30
 
 
+def choice_chances(
+    worker: Array,
+    symbol: Array,
+    message: Array,
+    belief: Array,
+    share: Array,
+    ability: Array,
+    guess: Array,
+    hit: Array,
+    empty: Array,
+) -> Array:
+    """Report × option: how likely each report is if the option is the truth, by what else its worker reported."""
+    given, silent = share[worker][:, None], ((1 - share[worker]) * empty[symbol])[:, None]
+    old = given * (ability * np.maximum(message, 0)[:, None] + guess[symbol]) + silent
+    weight = belief[worker] / np.where(message[:, None] >= 0, old, 1.0)
+    weight /= weight.sum(axis=1, keepdims=True)
+    able, guessed = weight @ ability, (weight * guess[symbol]).sum(axis=1)
+    chance: Array = given * (able[:, None] * hit[symbol] + guessed[:, None]) + silent
+    return chance
+
+
 def choice_sweep(
     starts: Array,
     worker: Array,
@@ -33,11 +54,7 @@ def choice_sweep(
     """As the compiled sweep of the same name, all reports at once."""
     question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     given, silent = share[worker][:, None], ((1 - share[worker]) * empty[symbol])[:, None]
-    old = given * (ability * np.maximum(message, 0)[:, None] + guess[symbol]) + silent
-    weight = belief[worker] / np.where(message[:, None] >= 0, old, 1.0)
-    weight /= weight.sum(axis=1, keepdims=True)
-    able, guessed = weight @ ability, (weight * guess[symbol]).sum(axis=1)
-    chance = given * (able[:, None] * hit[symbol] + guessed[:, None]) + silent
+    chance = choice_chances(worker, symbol, message, belief, share, ability, guess, hit, empty)
     logs = np.tile(np.asarray(classes, dtype=np.float64), (len(starts) - 1, 1))
     np.add.at(logs, question, np.log(chance))
     fresh = np.exp(logs - logs.max(axis=1, keepdims=True))

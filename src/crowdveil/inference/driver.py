@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crowdveil.inference.model import Model, Parameters, Statistics
+from crowdveil.inference.model import Looking, Model, Parameters, Statistics
 from crowdveil.inference.squarem import extrapolate
 from crowdveil.inference.threads import Passes
 from crowdveil.progress import tell
@@ -48,6 +48,8 @@ def run(
         else:
             parameters = loop.step(parameters)
         tell("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=tol)
+    if loop.iterations and isinstance(model, Looking):
+        parameters = model.seen(session.look(parameters), parameters)
     return Run(parameters, tuple(loop.trace), loop.iterations, loop.converged, loop.warnings(max_iter))
 
 

@@ -17,12 +17,13 @@ from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.finishing import chosen
 from crowdveil.inference.message_model import MessageModel, normalised
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
-from crowdveil.inference.type_model import TypeModel
+from crowdveil.inference.sureness import tempered
+from crowdveil.inference.type_model import TypeModel, sureness
 
 Array = NDArray[Any]
 States = tuple[MessageState, MessageState]
 _OTHER = "_if_leaning"
-_BOTH = ("share",)
+_BOTH = ("share", "sureness")
 """What does not depend on the explanation."""
 
 
@@ -87,10 +88,22 @@ class EitherModel(MessageModel):
         start = self.classes.first(share)
         return _named(start, "") | _named(start, _OTHER)
 
+    def look(self, block: Block, parameters: Parameters, state: States) -> Statistics:
+        found: Statistics = {}
+        for end, model, each in (("", self.classes, state[0]), (_OTHER, self.leaning, state[1])):
+            found |= _named(model.look(block, _one(parameters, end), each), end)
+        return found
+
+    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        foretold = [statistics["foretold_at" + end] for end in ("", _OTHER)]
+        return self.classes.seen({"foretold_at": _mixed(_weights(parameters), foretold)}, parameters)
+
     def finish(self, block: Block, parameters: Parameters, state: States) -> Columns:
-        weights = _weights(parameters)
-        posterior = _mixed(weights, [each.posterior for each in state]).astype(self.precision)
-        value, confidence = chosen(posterior.astype(np.float64), state[0].answered)
+        weights, answered = _weights(parameters), state[0].answered
+        mixed = _mixed(weights, [each.posterior for each in state])
+        value, _ = chosen(mixed.astype(np.float64), answered)
+        posterior = tempered(mixed.astype(self.precision), sureness(parameters))
+        confidence = np.where(answered, posterior.max(axis=1).astype(np.float64), 0.0)
         bounds = [
             model.bounds(value, _one(parameters, end), each)
             for model, end, each in ((self.classes, "", state[0]), (self.leaning, _OTHER, state[1]))
@@ -99,8 +112,9 @@ class EitherModel(MessageModel):
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
     def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
-        found = self.classes.judgement({"log_classes": self._log_classes(parameters)}, by_channel, n_answered)
-        return replace(found, facts={"due_to_classes": float(_weights(parameters)[0])})
+        known = {**parameters, "log_classes": self._log_classes(parameters)}
+        found = self.classes.judgement(known, by_channel, n_answered)
+        return replace(found, facts={**found.facts, "due_to_classes": float(_weights(parameters)[0])})
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return self.classes.prior(answered, {"log_classes": self._log_classes(parameters)})

@@ -138,6 +138,17 @@ class Model(Protocol):
         """The results for the block's questions."""
 
 
+@runtime_checkable
+class Looking(Protocol):
+    """A model that looks at its blocks once more when the loop has ended, for what no pass needs."""
+
+    def look(self, block: Block, parameters: Parameters, state: State) -> Statistics:
+        """What is seen in the block, which stays as it is."""
+
+    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        """The parameters with what was seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What a run can say beyond its columns: the floor, sentences for the reader, facts for the provenance."""

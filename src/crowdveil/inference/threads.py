@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.blocks import blocks_for, blocks_of
-from crowdveil.inference.model import Block, Columns, Model, Parameters, State, Statistics, add
+from crowdveil.inference.model import Block, Columns, Looking, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
 
 T = TypeVar("T")
@@ -23,6 +23,9 @@ class Passes(Protocol):
 
     def e_pass(self, parameters: Parameters) -> Statistics:
         """The statistics of all blocks under these parameters; advances their states."""
+
+    def look(self, parameters: Parameters) -> Statistics:
+        """What a model that looks once more sees in all blocks."""
 
 
 class Session(Passes, Protocol):
@@ -70,11 +73,12 @@ class LocalSession:
             statistics, self.states[index] = self.model.e_step(self.blocks[index], parameters, self.states[index])
             return statistics
 
-        total: Statistics = {}
-        # Added in the order of the blocks, so that the same table gives the same bits every time.
-        for statistics in self._each(count):
-            total = add(total, statistics) if total else statistics
-        return total
+        return self._summed(count)
+
+    def look(self, parameters: Parameters) -> Statistics:
+        model = self.model
+        assert isinstance(model, Looking)
+        return self._summed(lambda index: model.look(self.blocks[index], parameters, self.states[index]))
 
     def finish(self, parameters: Parameters) -> Columns:
         def one(index: int) -> Columns:
@@ -84,6 +88,13 @@ class LocalSession:
 
         parts = list(self._each(one))
         return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+
+    def _summed(self, work: Callable[[int], Statistics]) -> Statistics:
+        total: Statistics = {}
+        # Added in the order of the blocks, so that the same table gives the same bits every time.
+        for statistics in self._each(work):
+            total = add(total, statistics) if total else statistics
+        return total
 
     def _each(self, work: Callable[[int], T]) -> Iterable[T]:
         if len(self.blocks) == 1 or self.threads == 1:

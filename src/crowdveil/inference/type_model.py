@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 
 from crowdveil.bounds.floor import fano_floor
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
+from crowdveil.inference.channel_plain import choice_chances
 from crowdveil.inference.evenness import unevenness
 from crowdveil.inference.finishing import QUANTILE, chosen
 from crowdveil.inference.leaping import leapt
 from crowdveil.inference.message_model import MessageModel, normalised
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
+from crowdveil.inference.sureness import POWERS, asked, foretold_at, sureness_of, tempered
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes
 
 Array = NDArray[Any]
 _NO_GOLD = np.empty(0, dtype=np.int32)
+_LOOKED_AT = 1024
+"""Reports that are looked at together: report × type then stays in the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,6 +43,7 @@ class TypeModel(MessageModel):
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
+    kept: ClassVar[tuple[str, ...]] = (*MessageModel.kept, "sureness")
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
@@ -55,30 +60,46 @@ class TypeModel(MessageModel):
         return self.swept(total, moved, state, "classes"), state
 
     def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
-        ability = self.types.ability
-        options = self.emission.table[: self.emission.n_options]
-        guess = (1 - ability) * (self.types.leaning @ options).T
-        belief, share = self.believed(parameters)
+        known = self._known(parameters)
         moved: float = message_kernels().choice_sweep(
             state.starts,
             state.worker,
             state.symbol,
             state.message,
-            belief,
-            share,
-            ability.astype(self.precision),
-            np.ascontiguousarray(guess, dtype=self.precision),
-            np.ascontiguousarray(options.T, dtype=self.precision),
-            self.empty(),
+            *known,
             parameters["log_classes"],
             _NO_GOLD if block.gold is None else block.gold,
             self.damping,
             state.posterior,
             total,
             state.foretold,
-            _at_once(guess, ability, options, share),
+            _at_once(*known[1:5]),
         )
         return moved
+
+    def _known(self, parameters: Parameters) -> tuple[Array, ...]:
+        """What a sweep reads: beliefs, shares, abilities; and by symbol what guesses, the options and ∅ make of it."""
+        options = self.emission.table[: self.emission.n_options]
+        guess = (1 - self.types.ability) * (self.types.leaning @ options).T
+        return (
+            *self.believed(parameters),
+            self.types.ability.astype(self.precision),
+            np.ascontiguousarray(guess, dtype=self.precision),
+            np.ascontiguousarray(options.T, dtype=self.precision),
+            self.empty(),
+        )
+
+    def look(self, block: Block, parameters: Parameters, state: MessageState) -> Statistics:
+        """How well posteriors of each sureness foretell the reports."""
+        known, total = self._known(parameters), np.zeros(len(POWERS))
+        rows = np.flatnonzero(asked(len(state.posterior), self.context.n_reports)[state.question])
+        for part in np.split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
+            chance = choice_chances(state.worker[part], state.symbol[part], state.message[part], *known)
+            total += foretold_at(state.posterior[state.question[part]], chance)
+        return {"foretold_at": total}
+
+    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        return {**parameters, "sureness": np.array([sureness_of(statistics["foretold_at"])])}
 
     def foreseen(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
         """How often each option is to be expected as an answer: of all who report, each by the number of reports."""
@@ -139,15 +160,17 @@ class TypeModel(MessageModel):
         }
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
-        posterior = state.posterior.copy()
-        value, confidence = chosen(posterior.astype(np.float64), state.answered)
+        value, _ = chosen(state.posterior.astype(np.float64), state.answered)
+        posterior = tempered(state.posterior.copy(), sureness(parameters))
+        confidence = np.where(state.answered, posterior.max(axis=1).astype(np.float64), 0.0)
         low, high = self.bounds(value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
     def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
         channels = table_channels(self.context.channels)
         floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
-        return Judgement(floor, () if floor.informative else (floor.sentence,))
+        facts = {"sureness": sureness(parameters)}
+        return Judgement(floor, () if floor.informative else (floor.sentence,), facts)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         classes = np.exp(parameters["log_classes"])
@@ -177,16 +200,22 @@ class TypeModel(MessageModel):
             hit = options[what, option[question]]
             chance = share * (able * hit + (1 - able) * even) + (1 - share) * empty[what]
             slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
-        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value)))
-        sure = np.clip(state.posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
+        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * sureness(parameters)
+        posterior = tempered(state.posterior, sureness(parameters))
+        sure = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
         odds = np.log(sure) - np.log1p(-sure)
         low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
         return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
 
 
-def _at_once(guess: Array, ability: Array, options: Array, share: Array) -> int:
+def sureness(parameters: Parameters) -> float:
+    """The power of the posteriors; 1 before the reports were asked for it."""
+    return float(parameters["sureness"][0]) if "sureness" in parameters else 1.0
+
+
+def _at_once(share: Array, ability: Array, guess: Array, hit: Array) -> int:
     """How many chances of reports can be multiplied before the smallest product would vanish in single precision."""
-    ends = ability * np.stack([options.min(axis=0), options.max(axis=0)])[:, :, None]
+    ends = ability * np.stack([hit.min(axis=1), hit.max(axis=1)])[:, :, None]
     chances = guess + ends.min(axis=0)
     least = float(chances[chances > 0].min(initial=0.5)) * float(share.min(initial=1.0))
     return int(np.clip(np.log(1e-28) / np.log(least), 1, 16))

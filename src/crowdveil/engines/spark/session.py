@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame
 
-from crowdveil.engines.packing import Packed, begun, finished, stepped, with_gold
+from crowdveil.engines.packing import Packed, begun, finished, looked, stepped, with_gold
 from crowdveil.engines.spark.exchange import DiskExchange, Exchange, SparkExchange, summed
 from crowdveil.engines.spark.job import Job, check_same
 from crowdveil.engines.spark.results import EstimateRows
@@ -126,6 +126,10 @@ class SparkBlocks:
         total = self._remembering(parameters) if self.model.remembers else self._counting(parameters)
         self.passes += 1
         return total
+
+    def look(self, parameters: Parameters) -> Statistics:
+        model = self.model
+        return self._counted("payload", parameters=parameters, count=lambda packed, known: looked(packed, model, known))
 
     def _counting(self, parameters: Parameters) -> Statistics:
         """Statistics only: the states stay as they are, and nothing but them is read."""

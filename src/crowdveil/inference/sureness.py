@@ -1,0 +1,72 @@
+"""How sure posteriors may be: as sure as foretells each report best from the other reports about its question.
+
+Questions differ in more than their truth: some are hard, some mislead. What workers say about such a one goes together
+in ways that their skills do not explain, and a posterior that multiplies their reports as if each stood alone is too
+sure. Raising posteriors to a power below 1 takes that back and changes no value (Guo et al. 2017 do so with known
+truths). Here the reports themselves tell how far to go: too sure a posterior foretells the next report badly, and the
+power that foretells them best is taken (as Grünwald 2012 chooses his learning rate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+POWERS = 2.0 ** -(np.arange(13) / 4)
+"""What is tried: from 1, posteriors as they are, to an eighth, a quarter of an octave apart."""
+PRICE = 2.0
+"""By so many nats a power must foretell the reports better for each e-fold below 1: few reports do not move it."""
+ENOUGH = 20_000
+"""So many reports tell one number well enough; of a larger table only some questions are asked."""
+_TINY = 1e-30
+
+
+def foretold_at(posterior: Array, chance: Array) -> Array:
+    """By power: the logarithms of how likely all reports were, each foretold by what the others left of its question.
+
+    `posterior` has for each report its question's posterior, `chance` how likely the report is under each option.
+    """
+    # Option by report, so that sums over the few options run along the many reports.
+    likely = np.ascontiguousarray(np.maximum(chance, _TINY).T, dtype=np.float64)
+    others = np.log(np.ascontiguousarray(np.maximum(posterior, _TINY).T, dtype=np.float64)) - np.log(likely)
+    others -= others.max(axis=0)
+    found = []
+    for power in POWERS:
+        weight = np.exp(power * others)
+        found.append(float(np.log((weight * likely).sum(axis=0) / weight.sum(axis=0)).sum()))
+    return np.array(found)
+
+
+def sureness_of(foretold: Array) -> float:
+    """The power that foretells best at its price, between the ones that were tried by the parabola through three."""
+    worth = foretold + PRICE * np.log(POWERS)
+    middle = int(np.clip(np.argmax(worth), 1, len(worth) - 2))
+    left, top, right = worth[middle - 1 : middle + 2]
+    bend = left - 2 * top + right
+    # Where the best is at either end, the parabola may point anywhere.
+    step = 0.5 * (left - right) / bend if bend < 0 else float(np.argmax(worth) - middle)
+    place = np.clip(middle + np.clip(step, -1, 1), 0, len(worth) - 1)
+    return float(2.0 ** (-place / 4))
+
+
+def tempered(posterior: Array, sureness: float) -> Array:
+    """Posteriors to the power of `sureness`; what is certain stays so, and what is likeliest stays likeliest."""
+    if sureness == 1:
+        return posterior
+    raised = posterior**sureness
+    softer: Array = raised / raised.sum(axis=1, keepdims=True)
+    return softer
+
+
+def asked(n_questions: int, n_reports: int) -> NDArray[np.bool_]:
+    """Which questions of a block are asked if the whole table has so many reports: scattered, and always the same."""
+    if n_reports <= ENOUGH:
+        return np.ones(n_questions, dtype=np.bool_)
+    # Multiples of an odd constant near 2³²/φ spread evenly over all remainders (Knuth's multiplicative hashing).
+    scattered = np.arange(1, n_questions + 1, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
+    found: NDArray[np.bool_] = scattered < 2.0**32 * ENOUGH / n_reports
+    return found
