@@ -12,6 +12,7 @@ from gunicorn.app.base import BaseApplication
 from crowdveil.broker import caretaker
 from crowdveil.broker.api.short_way import ShortWay
 from crowdveil.broker.operations.logs import start_logging
+from crowdveil.broker.reception import Reception
 from crowdveil.broker.writing import share_one_connection
 
 _THREADS = 16
@@ -28,7 +29,7 @@ class Server(BaseApplication):
         settings: dict[str, Any] = {
             "bind": self._address,
             "workers": self._processes,
-            "worker_class": "gthread",
+            "worker_class": Reception,
             "threads": self._threads,
             "keepalive": 30,
             "timeout": 120,
