@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,8 @@ from typer.testing import CliRunner
 from crowdveil.cli import app
 from crowdveil.client import Worker
 
+MOVED_SIDEWAYS = """() => [...document.querySelectorAll(".scroll")]
+  .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.split("\\n")[0])"""
 DESKTOP = {"width": 960, "height": 900}
 N_WORKERS = 24
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik or another place with a name without end"
@@ -244,13 +247,19 @@ def in_print(page: Page) -> None:
 
 
 def test_german_pages_fit_and_speak_german(
-    console: Callable[..., Page], server: Server, answered: str, tokens: dict[str, str]
+    console: Callable[..., Page], server: Server, answered: str, tokens: dict[str, str], pictures: Path
 ) -> None:
     page = console(locale="de-DE")
     for name in every_page(page, server, answered, tokens):
         on_the_smallest_phone(page, name)
         english = page.locator("main [lang=en]").all_inner_texts()
         assert english == [], name
+        assert not re.search(r"\d{4}-\d\d-\d\d", page.locator("main").inner_text()), name
+    assert re.search(r"\b\d\d\.\d\d\.20\d\d \d\d:\d\d\b", page.get_by_role("row").last.inner_text())
+    page.set_viewport_size({"width": 360, "height": 640})
+    assert page.evaluate(MOVED_SIDEWAYS) == [], "operator"
+    page.screenshot(path=pictures / "console-operator-phone.png", full_page=True)
+    page.set_viewport_size(DESKTOP)
     page.get_by_role("button", name="English").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Operations")
 

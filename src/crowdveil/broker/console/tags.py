@@ -7,6 +7,7 @@ from django import template
 from crowdveil.broker.console import speech, words
 
 register = template.Library()
+register.filter("day", words.day)
 register.filter("money", words.money)
 register.filter("percent", words.percent)
 register.filter("word", words.word)

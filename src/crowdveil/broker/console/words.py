@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import date
 
-from django.utils.formats import get_format
+from django.utils.formats import date_format, get_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -82,6 +83,13 @@ def shown_epsilon(nano: int) -> str:
 def money(cents: int) -> str:
     """Cents with two decimals."""
     return localized(f"{cents // 100}.{cents % 100:02d}")
+
+
+def day(given: date | str) -> str:
+    """A date, or the date at the beginning of a text, as the reader writes it."""
+    known = date.fromisoformat(given[:10]) if isinstance(given, str) else given
+    # Translators: how dates are written, in the letters of Django's filter "date".
+    return date_format(known, pgettext("date", "Y-m-d"))
 
 
 def percent(share: float) -> str:
