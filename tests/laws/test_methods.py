@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,16 @@ def test_an_estimate_can_start_the_next_fit(name: str, reports: Reports) -> None
     second = fitted(METHODS[name](), reports, first)
     assert len(second) == len(first)
     assert (second.answered == first.answered).all()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["type_weight", "spread_weight", "truth_weight", "least_spread"])
+def test_weights_of_nothing_and_beyond_all_measure_are_refused(name: str, value: float) -> None:
+    kinds = [kind for kind in METHODS.values() if name in {field.name for field in fields(kind)}]
+    assert kinds
+    for kind in kinds:
+        with pytest.raises(InputError, match=f"{name} must be positive and finite; got"):
+            kind(**{name: value})
 
 
 @ALL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -103,3 +104,10 @@ class IterativeMethod(Method):
     @abstractmethod
     def model(self, context: Context) -> Model:
         """The model of one table."""
+
+
+def positive(method: Method, *names: str) -> None:
+    """Refuse settings by which would be divided, or that would outweigh all reports."""
+    for name in names:
+        if not 0 < getattr(method, name) < math.inf:
+            raise InputError(f"{name} must be positive and finite; got {getattr(method, name):g}")

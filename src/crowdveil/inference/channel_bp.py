@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.base import IterativeMethod, positive
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
@@ -55,9 +55,7 @@ class ChannelBP(IterativeMethod):
         IterativeMethod.__post_init__(self)
         if self.classes not in ("weighed", "learned", "even"):
             raise InputError(f"classes must be weighed, learned or even; got {self.classes!r}")
-        for name in ("type_weight", "class_smoothing"):
-            if getattr(self, name) <= 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name):g}")
+        positive(self, "type_weight", "class_smoothing")
         if not 0 <= self.damping < 1:
             raise InputError(f"damping must be from 0 to below 1; got {self.damping:g}")
 

@@ -18,7 +18,7 @@ from crowdveil.bounds.floor import scale_floor
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.base import IterativeMethod, positive
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
@@ -196,6 +196,7 @@ class ChannelEM(IterativeMethod):
 
     def __post_init__(self) -> None:
         IterativeMethod.__post_init__(self)
+        positive(self, "spread_weight", "truth_weight")
         if self.truths not in ("anywhere", "on-scale"):
             raise InputError(f"truths must be anywhere or on-scale; got {self.truths!r}")
 

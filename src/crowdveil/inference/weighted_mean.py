@@ -16,7 +16,7 @@ from scipy.special import chdtri
 
 from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
-from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.base import IterativeMethod, positive
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.clipping import (
     hidden_means_seen,
@@ -212,6 +212,10 @@ class WeightedMean(IterativeMethod):
     as_answers: bool = False
     least_spread: float = 1e-6
     """The smallest spread a worker may have, as a share of the domain's range."""
+
+    def __post_init__(self) -> None:
+        IterativeMethod.__post_init__(self)
+        positive(self, "least_spread")
 
     def model(self, context: Context) -> WeightedMeanModel:
         low, high = bounds_of(context.domain)
