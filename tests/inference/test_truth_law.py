@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdveil import Scale
+from crowdveil import Choices, Scale
 from crowdveil.inference.truth_grid import truth_grid
 from crowdveil.inference.truth_law import TruthLaw
 
@@ -37,6 +37,16 @@ def test_the_even_part_ends_half_a_level_beyond_the_scale() -> None:
     assert held.min() > -0.5
     assert held.max() < 6.5
     assert levels[GRID.levels] == pytest.approx(np.full(7, 0.2 / 7))
+
+
+def test_a_narrow_law_far_from_every_level_still_says_which_is_nearer() -> None:
+    """Twenty options below twenty and one at a million, truths half-way: no level is likelier than e^-700."""
+    grid = truth_grid(Choices((*map(str, range(20)), "1000000")))
+    law = TruthLaw(500_010.5, (0.25 * grid.gap) ** 2, 1.0)
+    _, levels = law.parts(grid)
+    assert levels.sum() == pytest.approx(0.2)
+    assert levels[grid.levels[-1]] > levels[grid.levels[0]] > 0
+    assert np.isfinite(law.fitted(grid, law.weights(grid), 0.5).written()).all()
 
 
 def test_pseudo_questions_count_as_many_as_they_are() -> None:

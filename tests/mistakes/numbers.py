@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "points as wide as each other",
         "inference/truth_law.py",
-        "weights * grid.widths",
-        "weights",
+        "np.exp(logs - logs.max()) * grid.widths",
+        "np.exp(logs - logs.max())",
         TRUTH_LAW,
         "fifth",
     ),

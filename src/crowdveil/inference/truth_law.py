@@ -80,18 +80,19 @@ class TruthLaw:
     def _in_parts(self, grid: TruthGrid, logs: Floats) -> Floats:
         """A law given by its logs, of which the levels have their part: on the line, and on levels."""
         found = np.zeros((2, len(grid.points)))
-        weights = np.exp(logs - logs.max())
-        found[0] = weights * grid.widths
+        found[0] = np.exp(logs - logs.max()) * grid.widths
         found[0] /= found[0].sum()
         if len(grid.levels):
+            # Levels may all be far from a narrow law, so they are compared with each other only.
+            on_levels = np.exp(logs[grid.levels] - logs[grid.levels].max())
             found[0] *= 1 - self.levels
-            found[1, grid.levels] = self.levels * weights[grid.levels] / weights[grid.levels].sum()
+            found[1, grid.levels] = self.levels * on_levels / on_levels.sum()
         return found
 
     def fitted(self, grid: TruthGrid, counts: Array, weight: float) -> TruthLaw:
         """The next law when each point was the truth so often; `weight` pseudo-questions follow the first normal."""
         normal, even = self._normal(grid), self._even(grid)
-        each = counts / np.maximum((normal + even).sum(axis=0), 1e-300)
+        each = counts / np.maximum((normal + even).sum(axis=0), 1e-200)
         levels = float(each @ (normal + even)[1])
         normal, total = each * normal.sum(axis=0), counts.sum()
         return TruthLaw(
