@@ -27,6 +27,7 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, judge
 from crowdveil.inference.message_model import MessageModel, normalised, reading, skills_of
 from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
+from crowdveil.inference.spread_law import factors, first_spreads, fitted_spreads
 from crowdveil.inference.truth_grid import TruthGrid, finest, quantiles, truth_grid
 from crowdveil.inference.truth_law import ON_LEVELS, TruthLaw
 from crowdveil.inference.votes import table_channels
@@ -35,8 +36,6 @@ from crowdveil.reports import Reports
 Array = NDArray[Any]
 _ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
-_AT_RANDOM = 0.3
-"""How often the prior expects a worker who answers at random, beside each of the spreads (which count 1)."""
 _AS_FOUND = 0.1
 """How likely the law that was found is where another one fits as well."""
 
@@ -81,8 +80,7 @@ class ChannelEMModel(MessageModel):
         if "messages" not in statistics:
             return {**self.first(shares(statistics)), **parameters}
         belief = normalised(statistics["messages"] + parameters["log_spreads"])
-        spreads = self.spread_weight * self._spread_prior() + belief.sum(axis=0)
-        log_spreads = np.log(spreads / spreads.sum())
+        log_spreads = np.log(fitted_spreads(belief.sum(axis=0), self.grid.spreads, self.spread_weight))
         law = TruthLaw.read(parameters["law"]).fitted(self.grid, statistics["points"], self.truth_weight)
         return {
             "belief": statistics["messages"] + log_spreads,
@@ -92,14 +90,9 @@ class ChannelEMModel(MessageModel):
             "prior": law.weights(self.grid),
         }
 
-    def _spread_prior(self) -> Array:
-        weights: Array = np.append(np.ones(len(self.grid.spreads)), _AT_RANDOM)
-        weights /= weights.sum()
-        return weights
-
     def first(self, share: Array) -> dict[str, Array]:
         """Before anything is known."""
-        log_spreads, law = np.log(self._spread_prior()), TruthLaw.first(self.grid)
+        log_spreads, law = np.log(first_spreads(len(self.grid.spreads))), TruthLaw.first(self.grid)
         return {
             "belief": np.tile(log_spreads, (self.context.n_workers, 1)),
             "share": share,
@@ -122,6 +115,15 @@ class ChannelEMModel(MessageModel):
         }
 
     def _explanations(self, parameters: Parameters) -> list[tuple[float, TruthLaw, TruthGrid]]:
+        """The laws that were found, and what else fits as well: how likely each is, the found one first."""
+        known = factors(self.context.n_reports, self.context.n_questions)
+        return [
+            (weight * likely, law, replace(grid, spreads=factor * grid.spreads))
+            for factor, likely in known
+            for weight, law, grid in self._levels_or_exact(parameters)
+        ]
+
+    def _levels_or_exact(self, parameters: Parameters) -> list[tuple[float, TruthLaw, TruthGrid]]:
         """The law that was found, and one that no reports tell from it; how likely each is."""
         grid, law = finest(self.grid), TruthLaw.read(parameters["law"])
         known, exact = np.exp(parameters["log_spreads"])[:-1] / grid.spreads**2, grid.exact
@@ -189,7 +191,7 @@ class ChannelEM(IterativeMethod):
 
     max_iter: int = 100
     tol: float = 3e-3
-    spread_weight: float = 5.0
+    spread_weight: float = 20.0
     truth_weight: float = 0.5
     truths: Truths = "anywhere"
     precision: Precision = "float32"
