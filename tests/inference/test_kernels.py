@@ -42,6 +42,10 @@ def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: 
         module.sweep_apart(made, chances[0], chances[1], 0.5 * chances[2], left[index])
     np.testing.assert_allclose(left[0], left[1], atol=1e-9)
     assert n_rows == 0 or left[0].any()
+    asked = rng.random(50) < 0.3
+    own, twin = (sorted(zip(*module.rows_of(made, asked), strict=True)) for module in (kernels, plain))
+    assert own == twin
+    assert len(own) == asked[block.question].sum()
     np.testing.assert_allclose(sums[0], sums[1], atol=1e-12)
     np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
     assert sums[0].sum() == pytest.approx(table[_cells(made, block, n_options)].sum())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from inference.families import calibration_error
 
 from crowdveil import Answers, Choices, Reports
-from crowdveil.inference import ChannelBP
+from crowdveil.inference import ChannelBP, method
 from crowdveil.inference.sureness import ENOUGH, POWERS, PRICE, asked, foretold_at, sureness_of, tempered
 
 
@@ -71,19 +73,27 @@ def misleading(seed: int, *, part: float) -> tuple[Answers, np.ndarray]:
     return Answers(worker, question, answer, np.arange(40), np.arange(300), Choices(("a", "b", "c"))), truth
 
 
-def test_questions_that_mislead_make_posteriors_less_sure_and_better_calibrated() -> None:
+@pytest.mark.parametrize("name", ["channel-bp", "dawid-skene", "one-coin"])
+def test_questions_that_mislead_make_posteriors_less_sure_and_better_calibrated(name: str) -> None:
     answers, truth = misleading(3, part=0.4)
-    estimate = ChannelBP().fit(Reports.unprotected(answers))
+    estimate = method(name).fit(Reports.unprotected(answers))
     sureness = estimate.provenance["sureness"]
     assert isinstance(sureness, float)
     assert sureness < 0.7
     assert estimate.posterior is not None
     right = estimate.value == truth
     before = tempered(np.maximum(estimate.posterior.astype(np.float64), 1e-30), 1 / sureness).max(axis=1)
-    assert calibration_error(estimate.confidence, right) < 0.8 * calibration_error(before, right)
+    assert calibration_error(estimate.confidence, right) < 0.9 * calibration_error(before, right)
     np.testing.assert_array_equal(estimate.value, estimate.posterior.argmax(axis=1))
     assert (estimate.low <= estimate.confidence).all()
     assert (estimate.confidence <= estimate.high).all()
+
+
+def test_a_peer_and_a_paper_are_followed_to_the_letter() -> None:
+    answers, _ = misleading(3, part=0.4)
+    two = replace(answers, answer=answers.answer % 2, domain=Choices(("a", "b")))
+    for fitted in (method("dawid-skene", prior="none"), method("private-dawid-skene")):
+        assert fitted.fit(Reports.unprotected(two)).parameters["sureness"] == 1
 
 
 @pytest.mark.parametrize("classes", ["weighed", "learned", "even"])

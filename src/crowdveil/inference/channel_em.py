@@ -22,9 +22,9 @@ from crowdveil.inference.base import IterativeMethod, positive
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
-from crowdveil.inference.finishing import LEVEL
+from crowdveil.inference.finishing import LEVEL, normalised
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
-from crowdveil.inference.message_model import MessageModel, normalised, reading, skills_of
+from crowdveil.inference.message_model import MessageModel, reading, skills_of
 from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
 from crowdveil.inference.spread_law import factors, first_spreads, fitted_spreads

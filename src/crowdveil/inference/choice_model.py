@@ -13,9 +13,10 @@ from crowdveil.errors import InputError
 from crowdveil.inference.blocks import SMALL
 from crowdveil.inference.counting import pieces
 from crowdveil.inference.emission import Emission
-from crowdveil.inference.finishing import QUANTILE, chosen, on_simplex
+from crowdveil.inference.finishing import QUANTILE, chosen, normalised, on_simplex
 from crowdveil.inference.layout import Layout, kernels, layout_of
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
+from crowdveil.inference.sureness import POWERS, asked, foretold_at, sureness, tempered, with_sureness
 
 Array = NDArray[Any]
 Precision = Literal["auto", "float32", "float64"]
@@ -37,7 +38,7 @@ class ChoiceModel(ABC):
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]]
     shared: ClassVar[tuple[str, ...]] = ("log_classes",)
-    kept: ClassVar[tuple[str, ...]] = ()
+    kept: ClassVar[tuple[str, ...]] = ("sureness",)
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:
@@ -59,6 +60,15 @@ class ChoiceModel(ABC):
         """The posteriors when no report speaks for the worker who gave it."""
         return posterior
 
+    @property
+    def tempers(self) -> bool:
+        """Whether posteriors are made no surer than the reports bear out."""
+        return True
+
+    def left(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
+        """By report: what its worker's chances become, in logarithms, when it does not speak for them itself."""
+        return np.zeros_like(posterior)
+
     def begin(self, block: Block) -> Layout:
         symbol = self.emission.symbols(block.report, block.channel)
         return layout_of(block, symbol, self.emission.n_symbols, self.context.n_workers, self.emission.n_options)
@@ -75,6 +85,21 @@ class ChoiceModel(ABC):
         statistics = self.collect(counts, parameters, layout) | self.more(counts, posterior, parameters, layout)
         return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
 
+    def look(self, block: Block, parameters: Parameters, layout: Layout) -> Statistics:
+        """How well posteriors of each sureness foretell the reports."""
+        if not self.tempers:
+            return {"foretold_at": np.zeros(len(POWERS))}
+        cell, question = kernels().rows_of(layout, asked(block.n_questions, self.context.n_reports))
+        logs = self.logs(parameters, layout)[cell].astype(np.float64)
+        questions, place = np.unique(question, return_inverse=True)
+        posterior = normalised(_added(place, logs, len(questions)) + parameters["log_classes"])
+        left = self.left(posterior[place], cell, parameters, layout)
+        posterior = in_order(posterior, _added(place, left, len(questions)))
+        return {"foretold_at": foretold_at(posterior[place], np.exp(logs + left))}
+
+    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        return with_sureness(statistics, parameters)
+
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
         if not parameters:
             parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
@@ -82,10 +107,12 @@ class ChoiceModel(ABC):
         posterior = self.apart(posterior, parameters, layout)
         variance = np.empty_like(posterior)
         kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
+        power = sureness(parameters)
         # In pieces, so that what is computed on the way never takes as much memory as the results.
-        parts = [
-            _results(posterior[rows], variance[rows], layout.answered[rows]) for rows in pieces(len(posterior), 1 << 15)
-        ]
+        parts = []
+        for rows in pieces(len(posterior), 1 << 15):
+            posterior[rows] = tempered(posterior[rows], power)
+            parts.append(_results(posterior[rows], variance[rows] * power**2, layout.answered[rows]))
         names = ("value", "confidence", "low", "high")
         columns = {name: np.concatenate([part[name] for part in parts]) for name in names if parts}
         return {"posterior": posterior} | (columns or _results(posterior, variance, layout.answered))
@@ -129,6 +156,20 @@ def working_precision(asked: Precision, n_reports: int) -> Literal["float32", "f
     if asked == "auto":
         return "float64" if n_reports < SMALL else "float32"
     return asked
+
+
+def in_order(posterior: Array, logs: Array) -> Array:
+    """The posteriors with `logs` added to their logarithms, given to the options in the order they had before."""
+    left = posterior * np.exp(logs - logs.max(axis=1, keepdims=True))
+    left /= left.sum(axis=1, keepdims=True)
+    sure = np.empty_like(posterior)
+    np.put_along_axis(sure, np.argsort(posterior, axis=1, kind="stable"), np.sort(left, axis=1), axis=1)
+    return sure
+
+
+def _added(place: Array, rows: Array, n_places: int) -> Array:
+    """The sums of the rows that share a place."""
+    return np.stack([np.bincount(place, column, minlength=n_places) for column in rows.T], axis=1)
 
 
 def _results(posterior: Array, variance: Array, answered: Array) -> Columns:

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.choice_model import ChoiceModel
+from crowdveil.inference.choice_model import ChoiceModel, in_order
 from crowdveil.inference.counting import pieces
 from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors
 from crowdveil.inference.emission import TINY
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Parameters, Statistics
+from crowdveil.inference.plain import LEFT
 
 Array = NDArray[Any]
 Prior = Literal["auto", "fitted", "reference", "none"]
@@ -162,8 +163,17 @@ class ConfusionModel(ChoiceModel):
         logs = np.zeros_like(posterior)
         kernels().sweep_apart(layout, posterior, own, seen, logs)
         for rows in pieces(len(posterior), 1 << 15):
-            posterior[rows] = _in_order(posterior[rows], logs[rows])
+            posterior[rows] = in_order(posterior[rows], logs[rows])
         return posterior
+
+    @property
+    def tempers(self) -> bool:
+        return self.prior != "none"
+
+    def left(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
+        own, seen = (table[cell] for table in self._own(parameters, layout))
+        logs: Array = np.log(np.maximum(1 - posterior * own, LEFT) / np.maximum(1 - posterior * seen, LEFT))
+        return logs
 
     def _own(self, parameters: Parameters, layout: Layout) -> tuple[Array, Array]:
         """The share of a sure report in its own chance and in its worker's counts (Emission.own)."""
@@ -202,15 +212,6 @@ class ConfusionModel(ChoiceModel):
             "log_classes": _log_classes(classes),
             "seen": total[:, 0],
         }
-
-
-def _in_order(posterior: Array, logs: Array) -> Array:
-    """The posteriors with `logs` added to their logarithms, given to the options in the order they had before."""
-    left = posterior * np.exp(logs - logs.max(axis=1, keepdims=True))
-    left /= left.sum(axis=1, keepdims=True)
-    sure = np.empty_like(posterior)
-    np.put_along_axis(sure, np.argsort(posterior, axis=1, kind="stable"), np.sort(left, axis=1), axis=1)
-    return sure
 
 
 def _priors(crowd: CrowdPrior, skill: Array, errors: Array) -> dict[str, Array]:

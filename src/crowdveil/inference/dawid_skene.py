@@ -20,6 +20,7 @@ from crowdveil.inference.emission import emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.sureness import sureness
 from crowdveil.inference.votes import CLASS_SMOOTHING, noise_of, table_channels
 from crowdveil.reports import Reports
 
@@ -107,9 +108,8 @@ class DawidSkene(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         right = np.einsum("wtt,t->w", *_confusion_of(parameters, context.domain.size))
-        return Closing(
-            choice_skills(right, tally, "the probability of a right answer"), choice_judgement(tally, context)
-        )
+        skills = choice_skills(right, tally, "the probability of a right answer")
+        return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""

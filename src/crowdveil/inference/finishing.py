@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
@@ -38,6 +40,13 @@ def on_simplex(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     even = np.full_like(positive, 1.0 / positive.shape[1])
     shares: NDArray[np.float64] = np.divide(positive, total, out=even, where=total > 0)
     return shares
+
+
+def normalised(logs: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities from their logs, row by row."""
+    weights: NDArray[Any] = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def wilson(share: NDArray[np.float64], count: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -64,8 +64,14 @@ def closed(method: Method, estimate: Estimate, reports: Reports, columns: Column
     context = context_of(reports)
     closing = method.closing(parameters, method.tally(reports, columns, context), context)
     skills = None if closing.skills is None else replace(closing.skills, workers=reports.workers)
-    warnings = (*estimate.warnings, *closing.judgement.warnings)
-    return replace(estimate, skills=skills, floor=closing.judgement.floor, warnings=warnings)
+    judgement = closing.judgement
+    return replace(
+        estimate,
+        skills=skills,
+        floor=judgement.floor,
+        warnings=(*estimate.warnings, *judgement.warnings),
+        provenance={**estimate.provenance, **judgement.facts},
+    )
 
 
 def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:

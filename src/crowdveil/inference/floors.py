@@ -57,18 +57,18 @@ def choice_skills(skill: NDArray[np.float64], tally: Statistics, meaning: str) -
     return Skills(np.arange(len(skill)), skill, low, high, meaning)
 
 
-def choice_judgement(tally: Statistics, context: Context) -> Judgement:
+def choice_judgement(tally: Statistics, context: Context, **facts: object) -> Judgement:
     """The least error rate that any method could have; a warning where that is no gain."""
     by_channel = tally["by_channel"]
     if not by_channel.sum():
-        return Judgement()
+        return Judgement(facts=facts)
     channels = table_channels(context.channels)
     shares = on_simplex(tally["votes"][None])[0]
     # Noise alone makes debiased votes unanimous, and nobody could err about those: shares are no surer than the answers
     # that the reports are worth.
     worth = float(by_channel @ np.array([channel_worth(channel) for channel in channels]))
     classes = (worth * shares + 1) / (worth + len(shares))
-    return _told(fano_floor(channels, by_channel / max(context.n_questions, 1), classes))
+    return replace(_told(fano_floor(channels, by_channel / max(context.n_questions, 1), classes)), facts=facts)
 
 
 def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: bool) -> Statistics:

@@ -88,6 +88,12 @@ def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
     _counts(unrolled(counts))(*_tiles(layout), layout.n_down, layout.strip, posterior, counts)
 
 
+def rows_of(layout: Any, asked: Array) -> tuple[Array, Array]:
+    """The cell and the question of every row of the questions that are `asked` about."""
+    found = _rows_of(*_tiles(layout), asked)
+    return found[0], found[1]
+
+
 def sweep_apart(layout: Any, posterior: Array, own: Array, seen: Array, total: Array) -> None:
     """total[question] += log (1 − p·own[cell]) / (1 − p·seen[cell]) over all rows, p the question's posterior."""
     _apart()(*_tiles(layout), posterior, own, seen, total)
@@ -124,6 +130,26 @@ def _lay_out(
                 slots[tile] = slot + 1
                 row[slot] = cell[index] & ((1 << cell_bits) - 1)
                 place[slot] = question[index] & ((1 << question_bits) - 1)
+
+
+@njit(nogil=True, cache=True)
+def _rows_of(
+    row: Array, place: Array, starts: Array, across: int, cell_bits: int, question_bits: int, asked: Array
+) -> Array:
+    count = 0
+    for tile in range(len(starts) - 1):
+        questions = (tile // across) << question_bits
+        for index in range(starts[tile], starts[tile + 1]):
+            count += asked[questions + place[index]]
+    found = np.empty((2, count), dtype=np.int64)
+    slot = 0
+    for tile in range(len(starts) - 1):
+        questions, cells = (tile // across) << question_bits, (tile % across) << cell_bits
+        for index in range(starts[tile], starts[tile + 1]):
+            if asked[questions + place[index]]:
+                found[0, slot], found[1, slot] = cells + row[index], questions + place[index]
+                slot += 1
+    return found
 
 
 @njit(nogil=True, cache=True)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.channel_layout import MessageState
-from crowdveil.inference.finishing import chosen
-from crowdveil.inference.message_model import MessageModel, normalised
+from crowdveil.inference.finishing import chosen, normalised
+from crowdveil.inference.message_model import MessageModel
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
-from crowdveil.inference.sureness import tempered
-from crowdveil.inference.type_model import TypeModel, sureness
+from crowdveil.inference.sureness import sureness, tempered
+from crowdveil.inference.type_model import TypeModel
 
 Array = NDArray[Any]
 States = tuple[MessageState, MessageState]

@@ -73,13 +73,6 @@ def reading(context: Context) -> Emission:
     return emission_of(table_channels(context.channels), context.domain.size)
 
 
-def normalised(logs: Array) -> Array:
-    """Probabilities from their logs, row by row."""
-    weights: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
-
-
 def skills_of(belief: Array, skill: Array, meaning: str) -> Skills:
     """Each worker's mean skill when a kind has this one, and its interval.
 

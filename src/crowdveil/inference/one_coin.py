@@ -19,6 +19,7 @@ from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
+from crowdveil.inference.sureness import sureness
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
 
@@ -193,7 +194,7 @@ class OneCoin(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         skills = choice_skills(parameters["skill"], tally, "the probability of a right answer")
-        return Closing(skills, choice_judgement(tally, context))
+        return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
 
 
 def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:

@@ -37,6 +37,11 @@ class PrivateDawidSkeneModel(OneCoinModel):
 
     margin: float
 
+    @property
+    def tempers(self) -> bool:
+        """As in the paper."""
+        return False
+
     def init(self) -> Parameters:
         return self.project(self.context.start) if self.context.warm else {}
 

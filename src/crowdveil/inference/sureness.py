@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.inference.model import Parameters, Statistics
+
 Array = NDArray[Any]
 
 POWERS = 2.0 ** -(np.arange(13) / 4)
@@ -60,6 +62,16 @@ def tempered(posterior: Array, sureness: float) -> Array:
     raised = posterior**sureness
     softer: Array = raised / raised.sum(axis=1, keepdims=True)
     return softer
+
+
+def sureness(parameters: Parameters) -> float:
+    """The power of the posteriors; 1 before the reports were asked for it."""
+    return float(parameters["sureness"][0]) if "sureness" in parameters else 1.0
+
+
+def with_sureness(statistics: Statistics, parameters: Parameters) -> Parameters:
+    """The parameters with the power that the statistics speak for."""
+    return {**parameters, "sureness": np.array([sureness_of(statistics["foretold_at"])])}
 
 
 def asked(n_questions: int, n_reports: int) -> NDArray[np.bool_]:

@@ -12,12 +12,12 @@ from crowdveil.bounds.floor import fano_floor
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.channel_plain import choice_chances
 from crowdveil.inference.evenness import unevenness
-from crowdveil.inference.finishing import QUANTILE, chosen
+from crowdveil.inference.finishing import QUANTILE, chosen, normalised
 from crowdveil.inference.leaping import leapt
-from crowdveil.inference.message_model import MessageModel, normalised
+from crowdveil.inference.message_model import MessageModel
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
-from crowdveil.inference.sureness import POWERS, asked, foretold_at, sureness_of, tempered
+from crowdveil.inference.sureness import POWERS, asked, foretold_at, sureness, tempered, with_sureness
 from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes
 
@@ -99,7 +99,7 @@ class TypeModel(MessageModel):
         return {"foretold_at": total}
 
     def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        return {**parameters, "sureness": np.array([sureness_of(statistics["foretold_at"])])}
+        return with_sureness(statistics, parameters)
 
     def foreseen(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
         """How often each option is to be expected as an answer: of all who report, each by the number of reports."""
@@ -206,11 +206,6 @@ class TypeModel(MessageModel):
         odds = np.log(sure) - np.log1p(-sure)
         low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
         return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
-
-
-def sureness(parameters: Parameters) -> float:
-    """The power of the posteriors; 1 before the reports were asked for it."""
-    return float(parameters["sureness"][0]) if "sureness" in parameters else 1.0
 
 
 def _at_once(share: Array, ability: Array, guess: Array, hit: Array) -> int:

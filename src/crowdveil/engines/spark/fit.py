@@ -192,6 +192,7 @@ def _pointer(
             "posterior": meaning(method),
             "estimates": output,
             **judgements[0].facts,
+            **judgements[1].facts,
         },
         parameters=done.parameters,
     )
