@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import crowdveil
 from crowdveil import cli
 from crowdveil.inference import METHODS
 from crowdveil.mechanisms import MECHANISMS
@@ -156,3 +159,14 @@ def test_the_files_that_run_first_exist() -> None:
 def test_changelog_opens_with_what_is_unreleased_and_privacy_first() -> None:
     headings = re.findall(r"^##+ (.+)$", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
     assert headings[:4] == ["Unreleased", "Privacy", "Added", "Changed"]
+
+
+def test_a_name_that_packages_of_the_library_export_means_one_thing() -> None:
+    found: dict[str, dict[int, str]] = {}
+    for package in pkgutil.walk_packages(crowdveil.__path__, "crowdveil."):
+        if package.ispkg and not package.name.startswith("crowdveil.broker"):
+            module = import_module(package.name)
+            for name in getattr(module, "__all__", ()):
+                found.setdefault(name, {})[id(getattr(module, name))] = package.name
+    assert len(found) > 100
+    assert {name: homes for name, homes in found.items() if len(homes) > 1} == {}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Answers, Choices, Reports
-from crowdveil.audit import Row, audit_callable, audit_mechanism
+from crowdveil.audit import Finding, audit_callable, audit_mechanism
 from crowdveil.entropy import Entropy, Keystream
 from crowdveil.mechanisms import RandomizedResponse, mechanism
 
@@ -74,7 +74,7 @@ REFUTED = [
 ]
 
 
-def audited(called: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, samples: int = SAMPLES) -> Row:
+def audited(called: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, samples: int = SAMPLES) -> Finding:
     module = ModuleType("of_somebody")
     module.report = called
     monkeypatch.setitem(sys.modules, "of_somebody", module)

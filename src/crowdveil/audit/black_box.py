@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.audit.bound import ALPHA, Bound, choose, measure
+from crowdveil.audit.bound import ALPHA, LowerBound, choose, measure
 from crowdveil.audit.reading import reader
 from crowdveil.errors import InputError
 from crowdveil.progress import counted, heard_by
@@ -36,7 +36,7 @@ def black_box(
     pairs: Sequence[tuple[int, int]] | None = None,
     alpha: float = ALPHA,
     delta: float = 0.0,
-) -> Bound:
+) -> LowerBound:
     """The certified lower bound. Without `pairs` all inputs are neighbours of each other."""
     if samples < 100:
         raise InputError(f"an audit needs at least 100 samples per input; got {samples}")

@@ -19,7 +19,7 @@ ALPHA = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bound:
+class LowerBound:
     """With confidence 1 − alpha, ε is at least `epsilon`: seen by telling input `first` from input `second`."""
 
     epsilon: float
@@ -72,14 +72,14 @@ def choose(
     return best
 
 
-def measure(choice: Choice, counts: NDArray[np.int64], *, alpha: float = ALPHA, delta: float = 0.0) -> Bound:
+def measure(choice: Choice, counts: NDArray[np.int64], *, alpha: float = ALPHA, delta: float = 0.0) -> LowerBound:
     """The bound of an event that was chosen elsewhere; α/2 is spent on each side."""
     first, second, event = choice.first, choice.second, choice.event
     hits, misses = (int(counts[row, event].sum()) for row in (first, second))
     low = clopper_pearson_low(hits, int(counts[first].sum()), alpha / 2)
     high = clopper_pearson_high(misses, int(counts[second].sum()), alpha / 2)
     epsilon = math.log((low - delta) / high) if low > delta else 0.0
-    return Bound(max(0.0, epsilon), first, second, event, low, high)
+    return LowerBound(max(0.0, epsilon), first, second, event, low, high)
 
 
 def _score(

@@ -18,7 +18,7 @@ from itertools import accumulate
 import numpy as np
 
 from crowdveil.answers import Answers
-from crowdveil.audit.row import Verdict
+from crowdveil.audit.finding import Verdict
 from crowdveil.channel import Channel
 from crowdveil.domain import EMPTY, Domain
 from crowdveil.entropy import Entropy, FixedBytes

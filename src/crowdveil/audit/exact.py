@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from crowdveil.audit.row import Verdict
+from crowdveil.audit.finding import Verdict
 from crowdveil.channel import Channel
 from crowdveil.divergence import max_ratio
 from crowdveil.exact import exp_down, exp_up

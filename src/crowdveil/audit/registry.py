@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.audit.black_box import black_box
-from crowdveil.audit.bound import Bound
+from crowdveil.audit.bound import LowerBound
 from crowdveil.audit.conformance import (
     Vector,
     javascript_conforms,
@@ -20,6 +20,7 @@ from crowdveil.audit.conformance import (
     vector_of,
 )
 from crowdveil.audit.exact import exact_audit
+from crowdveil.audit.finding import Finding, Verdict, refuted
 from crowdveil.audit.floating_point import (
     Noise,
     laplace_by_inversion,
@@ -28,7 +29,6 @@ from crowdveil.audit.floating_point import (
     numpy_laplace,
 )
 from crowdveil.audit.reading import reader
-from crowdveil.audit.row import Row, Verdict, refuted
 from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy
@@ -54,7 +54,7 @@ def audit_mechanism(
     participation: bool,
     entropy: Entropy,
     samples: int | None = None,
-) -> Row:
+) -> Finding:
     """One row. `claimed` is the ε to check; without one, the ε that the mechanism itself states."""
     if isinstance(subject, ChannelMechanism):
         return _with_javascript([_exact_row(subject, domain, claimed, entropy)])[0]
@@ -71,7 +71,7 @@ def audit_registry(
     entropy: Entropy,
     samples: int | None = None,
     names: Sequence[str] = tuple(MECHANISMS),
-) -> list[Row]:
+) -> list[Finding]:
     """Every mechanism at this ε, in the order of the registry."""
     tables, rows = [], []
     for name in counted(names, "mechanisms audited"):
@@ -86,14 +86,14 @@ def audit_registry(
                 )
             rows.append(found)
         except InputError as error:
-            rows.append(Row(name, _unit(participation), epsilon, research_only=_research(name), note=str(error)))
+            rows.append(Finding(name, _unit(participation), epsilon, research_only=_research(name), note=str(error)))
     order = list(MECHANISMS)
     return sorted([*_with_javascript(tables), *rows], key=lambda row: order.index(row.mechanism))
 
 
 def audit_callable(
     name: str, domain: Domain, *, claimed: float, participation: bool, delta: float = 0.0, samples: int | None = None
-) -> Row:
+) -> Finding:
     """Anybody's code against its claim."""
     if not claimed >= 0:
         raise InputError(f"the ε that is claimed must be 0 or more; got {claimed}")
@@ -102,7 +102,7 @@ def audit_callable(
     bound = _bound(subject, n, delta)
     checks, words = _foreign_floating_point(subject, domain, claimed)
     words += _constant(subject)
-    return Row(
+    return Finding(
         name,
         _unit(participation),
         claimed,
@@ -135,7 +135,7 @@ def _unit(participation: bool) -> Unit:
 
 def _exact_row(
     subject: ChannelMechanism, domain: Domain, claimed: float | None, entropy: Entropy
-) -> tuple[Row, Vector]:
+) -> tuple[Finding, Vector]:
     channel = subject.channel(domain)
     guarantee = channel.guarantee
     claim = guarantee.epsilon if claimed is None else claimed
@@ -149,11 +149,11 @@ def _exact_row(
     verdict = found.verdict
     if verdict == "holds" and type(subject).randomize is not ChannelMechanism.randomize:
         verdict, note = "unknown", "the table holds, but reports are drawn by other code, of which it proves nothing"
-    row = Row(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=verdict, checks=checks, note=note)
+    row = Finding(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=verdict, checks=checks, note=note)
     return row, vector
 
 
-def _with_javascript(tables: Iterable[tuple[Row, Vector]]) -> list[Row]:
+def _with_javascript(tables: Iterable[tuple[Finding, Vector]]) -> list[Finding]:
     """The rows completed by the device's own code; code that is not the table makes the table's proof worthless."""
     listed = list(tables)
     told = javascript_conforms([vector for _, vector in listed])
@@ -163,12 +163,12 @@ def _with_javascript(tables: Iterable[tuple[Row, Vector]]) -> list[Row]:
     return [replace(row, verdict="exceeds") if "exceeds" in row.checks.values() else row for row in rows]
 
 
-def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None) -> Row:
+def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None) -> Finding:
     """Answers share one secret: the exact law of twenty of them refutes, and only that of any number proves."""
     exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon
     claim = subject.claimed(domain) if claimed is None else claimed
     proven = value_epsilon_of_any(domain.size, *subject.bounds(domain)) <= claim
-    return Row(
+    return Finding(
         subject.name,
         "value",
         claim,
@@ -186,7 +186,7 @@ def _sampled_row(
     participation: bool,
     entropy: Entropy,
     samples: int | None,
-) -> Row:
+) -> Finding:
     guarantee = subject.guarantee(domain)
     with_empty = participation or guarantee.protects_participation
     claim = guarantee.epsilon if claimed is None else claimed
@@ -194,7 +194,7 @@ def _sampled_row(
     source = mechanism_subject(subject, domain, participation=with_empty, entropy=entropy)
     bound = _bound(source, n, guarantee.delta)
     checks, words = _floating_point(subject, domain, source)
-    return Row(
+    return Finding(
         subject.name,
         _unit(with_empty),
         claim,
@@ -245,5 +245,5 @@ def _constant(subject: Subject) -> str:
     )
 
 
-def _bound(subject: Subject, samples: int, delta: float) -> Bound:
+def _bound(subject: Subject, samples: int, delta: float) -> LowerBound:
     return black_box(subject.source, subject.n_inputs, samples=samples, pairs=subject.pairs, delta=delta)

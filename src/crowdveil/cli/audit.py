@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.audit import Row, audit_callable, audit_mechanism, audit_registry
+from crowdveil.audit import Finding, audit_callable, audit_mechanism, audit_registry
 from crowdveil.audit.registry import described
 from crowdveil.cli._common import (
     Json,
@@ -90,7 +90,7 @@ def _entropy(seed: int | None) -> Entropy:
     return Keystream(secrets.token_hex(16) if seed is None else seed)
 
 
-def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
+def _audit_all(asked: _Asked, param: list[str] | None) -> list[Finding]:
     if param:
         raise InputError("--param belongs to one mechanism; with --all there are many")
     domain = asked.domain or _FIVE_LEVELS
@@ -106,7 +106,7 @@ def _audit_all(asked: _Asked, param: list[str] | None) -> list[Row]:
         )
 
 
-def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | None, seed: int | None) -> Row:
+def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | None, seed: int | None) -> Finding:
     if param or seed is not None:
         raise InputError("--param and --seed are for mechanisms of ours; code of yours draws its own noise")
     if asked.epsilon is None:
@@ -124,7 +124,7 @@ def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | N
         )
 
 
-def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Row:
+def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Finding:
     claimed = asked.epsilon if asked.epsilon is not None or param else 1.0
     parameters = parameters_of(param)
     if claimed is not None:
@@ -143,20 +143,20 @@ def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Row:
         )
 
 
-def _fail_on_excess(rows: list[Row], *, forgive_research: bool) -> None:
+def _fail_on_excess(rows: list[Finding], *, forgive_research: bool) -> None:
     failed = [row for row in rows if row.verdict == "exceeds" and not (forgive_research and row.research_only)]
     if failed:
         raise CheckError("; ".join(_accusation(row) for row in failed))
 
 
-def _accusation(row: Row) -> str:
+def _accusation(row: Finding) -> str:
     if "exceeds" in (row.checks.get("python"), row.checks.get("javascript")):
         return f"{row.mechanism} does not draw what its table says"
     found = f"ε {_number(row.exact)}" if row.exact is not None else f"at least ε {_down(row.lower_bound)}"
     return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but has {found}"
 
 
-def _table(rows: list[Row]) -> None:
+def _table(rows: list[Finding]) -> None:
     head = ("mechanism", "unit", "claimed", "exact", "at least", "verdict", "also checked")
     lines = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -167,7 +167,7 @@ def _table(rows: list[Row]) -> None:
             typer.echo(f"{row.mechanism}: {row.note}")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Finding) -> tuple[str, ...]:
     checks = ", ".join(f"{name} {found}" for name, found in row.checks.items())
     name = row.mechanism + (" (research)" if row.research_only else "")
     return name, row.unit, _number(row.claimed), _number(row.exact), _down(row.lower_bound), row.verdict, checks

@@ -21,7 +21,7 @@ _WEIGHTS = (0.125, 0.25, 0.25, 0.25, 0.125)
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class PlannedFloor:
     """The floor, in words what it is, and the number it stands beside: that of a guess, in the same measure."""
 
     value: float
@@ -29,15 +29,15 @@ class Limit:
     meaning: str
 
 
-def limit(setting: Setting, *, population: bool) -> Limit:
+def planned_floor(setting: Setting, *, population: bool) -> PlannedFloor:
     """The floor that belongs to this kind of study."""
     if population:
         meaning = "the error of the same people asked without privacy"
-        return Limit(sampling_error(setting), prior_spread(setting.domain), meaning)
+        return PlannedFloor(sampling_error(setting), prior_spread(setting.domain), meaning)
     if isinstance(setting.domain, Scale):
         meaning = "the least standard deviation of any unbiased estimate at this ε"
-        return Limit(scale_floor(setting), setting.domain.range / math.sqrt(12), meaning)
-    return Limit(choice_floor(setting), setting.prior_error, "the least error rate of any method at this ε")
+        return PlannedFloor(scale_floor(setting), setting.domain.range / math.sqrt(12), meaning)
+    return PlannedFloor(choice_floor(setting), setting.prior_error, "the least error rate of any method at this ε")
 
 
 def scale_floor(setting: Setting) -> float:

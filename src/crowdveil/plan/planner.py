@@ -12,7 +12,7 @@ from crowdveil.exact import json_number
 from crowdveil.plan.charge import StudyCharge, study_charge
 from crowdveil.plan.evolution import predict
 from crowdveil.plan.expected import expected, interval, method_of
-from crowdveil.plan.floor import Limit, limit
+from crowdveil.plan.floor import PlannedFloor, planned_floor
 from crowdveil.plan.needs import Needs
 from crowdveil.plan.population import predict_population, prior_spread
 from crowdveil.plan.recommend import Predictor, Recommendation, recommend
@@ -99,7 +99,7 @@ def plan(
     chosen = recommend(setting, _predictor(population, effort=0.2), only=mechanism)
     parts = [CrowdPart(chosen.channel, setting.n_workers)]
     prior = prior_spread(setting.domain) if population else setting.prior_error
-    floor = limit(setting, population=population)
+    floor = planned_floor(setting, population=population)
     # What the floor rules out needs no long rehearsal.
     played = effort if floor.value < floor.beside else _PART * effort
     calculated = _predictor(population)(setting, chosen.channel)
@@ -166,7 +166,7 @@ def _why(
     setting: Setting,
     chosen: Recommendation,
     error: float,
-    floor: Limit,
+    floor: PlannedFloor,
     prior: float,
     measure: str,
     feasible: bool,

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WorkerKind:
     """One class: `knowledge` is the share of questions it knows (it guesses the rest), `spread` is σ over the range."""
 
     share: float
@@ -36,12 +36,12 @@ GOOD = (0.7, 1 / 9)
 POOR = (0.3, 5 / 9)
 SPAMMER = (0.0, 1.5)
 
-SKILLS: dict[str, tuple[Kind, ...]] = {
-    "expert": (Kind(1.0, *EXPERT),),
-    "good": (Kind(1.0, *GOOD),),
-    "mixed": (Kind(0.5, *GOOD), Kind(0.5, *POOR)),
-    "poor": (Kind(1.0, *POOR),),
-    "spammers": (Kind(0.2, *EXPERT), Kind(0.8, *SPAMMER)),
+SKILLS: dict[str, tuple[WorkerKind, ...]] = {
+    "expert": (WorkerKind(1.0, *EXPERT),),
+    "good": (WorkerKind(1.0, *GOOD),),
+    "mixed": (WorkerKind(0.5, *GOOD), WorkerKind(0.5, *POOR)),
+    "poor": (WorkerKind(1.0, *POOR),),
+    "spammers": (WorkerKind(0.2, *EXPERT), WorkerKind(0.8, *SPAMMER)),
 }
 """expert, good and poor crowds are all alike; mixed is half good, half poor (on 0..9: σ = 1 and 5, the crowd of Sun
 2018); spammers are four who guess for one expert (Wang & Xu)."""
@@ -50,7 +50,7 @@ SKILLS: dict[str, tuple[Kind, ...]] = {
 _DOUBT = 0.5
 """The part of its prior that a reader gives to kinds of workers who are not there, until the reports tell."""
 
-POSSIBLE = tuple(Kind(0.0, *kind) for kind in ((0.95, 0.03), (0.6, 0.15), (0.3, 0.4), (0.0, 1.0)))
+POSSIBLE = tuple(WorkerKind(0.0, *kind) for kind in ((0.95, 0.03), (0.6, 0.15), (0.3, 0.4), (0.0, 1.0)))
 """Kinds that a reader who has not met the crowd holds possible."""
 
 
@@ -111,7 +111,7 @@ class CrowdSkill:
         return np.stack(tables)
 
 
-def _skill(kind: Kind, domain: Domain) -> float:
+def _skill(kind: WorkerKind, domain: Domain) -> float:
     if isinstance(domain, Scale):
         return kind.spread * domain.range
     return kind.knowledge + (1 - kind.knowledge) / domain.size

@@ -11,7 +11,7 @@ from crowdveil.broker.intake.reports import Checked
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class SubmissionReceipt:
     """What was received, what it pays and what it cost."""
 
     receipt: str

@@ -14,7 +14,7 @@ from datetime import date
 from crowdveil.broker import clock
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.intake.pseudonyms import pseudonym_in
-from crowdveil.broker.intake.receipts import Receipt
+from crowdveil.broker.intake.receipts import SubmissionReceipt
 from crowdveil.broker.intake.reports import Checked
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.budget import NOTHING
@@ -64,7 +64,7 @@ class Parcel:
     idempotency_key: str
 
 
-def submit(sender: Sender, parcel: Parcel) -> tuple[Receipt, bool]:
+def submit(sender: Sender, parcel: Parcel) -> tuple[SubmissionReceipt, bool]:
     """The receipt, and whether the submission was stored by this call."""
     pseudonym = pseudonym_in(parcel.study, sender.account)
     if (stored := _stored(parcel, pseudonym)) is not None:
@@ -80,7 +80,7 @@ def submit(sender: Sender, parcel: Parcel) -> tuple[Receipt, bool]:
         raise
 
 
-def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
+def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
     study, reports, day = parcel.study.id, parcel.reports, clock.today()
     hold = reservations.find(study, sender.account)
     receipt = random_id()
@@ -101,7 +101,7 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> Receipt:
             earnings.earn(sender.payee, reports.pay_cents)
             # Last, because everybody who answers this study waits for this one row.
             purse.settle(study, reports.pay_cents, hold.cost if hold else None)
-    return Receipt(receipt, parcel.study.opened.sha256, study, parcel.level.name, reports, day)
+    return SubmissionReceipt(receipt, parcel.study.opened.sha256, study, parcel.level.name, reports, day)
 
 
 def _put(statement: str, *values: object) -> None:
@@ -113,7 +113,7 @@ def idempotency_digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _stored(parcel: Parcel, pseudonym: str) -> Receipt | None:
+def _stored(parcel: Parcel, pseudonym: str) -> SubmissionReceipt | None:
     """The receipt of an equal submission; a different one under this name is refused."""
     found = row(
         "SELECT receipt, level, codes, withdrawal_sha256, idempotency, day FROM intake_submission "
@@ -130,7 +130,7 @@ def _stored(parcel: Parcel, pseudonym: str) -> Receipt | None:
         parcel.withdrawal_sha256,
     )
     if same:
-        return Receipt(
+        return SubmissionReceipt(
             receipt, parcel.study.opened.sha256, parcel.study.id, parcel.level.name, parcel.reports, _day(day)
         )
     if idempotency == idempotency_digest(parcel.idempotency_key):

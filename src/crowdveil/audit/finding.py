@@ -13,7 +13,7 @@ Verdict: TypeAlias = Literal["holds", "exceeds", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Finding:
     """`exact` is a proof in both directions; `lower_bound` can only refute: a claim it leaves standing is unknown."""
 
     mechanism: str
