@@ -164,6 +164,15 @@ def test_piecewise_refuses_what_its_numbers_cannot_tell_apart() -> None:
             Piecewise(epsilon=51, variant=variant).channel(Scale(0, 4))
 
 
+@pytest.mark.parametrize("kind", [Piecewise, OptimalScale])
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-100])
+def test_an_epsilon_next_to_nothing_is_refused_in_a_sentence(
+    kind: type[Piecewise | OptimalScale], epsilon: float
+) -> None:
+    with pytest.raises(UnservableError, match=r"cannot keep ε 1e-.* with 5 inputs; use randomized-response"):
+        kind(epsilon=epsilon).channel(Scale(0, 4))
+
+
 def test_piecewise_refuses_an_unknown_variant_and_too_many_levels() -> None:
     with pytest.raises(InputError, match="variant must be piecewise, duchi or hybrid; got 'other'"):
         Piecewise(epsilon=1, variant="other")

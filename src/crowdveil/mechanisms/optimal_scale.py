@@ -24,15 +24,16 @@ from crowdveil.mechanisms.tables import (
     BELOW,
     at_most,
     scale_of,
+    servable,
     spelled,
     table_channel,
-    up_to,
     verified,
     within_ratio,
 )
 
 MAX_LEVELS = 32
-MAX_EPSILON = 8.0
+# Within these the solver's tolerance still holds.
+LEAST_EPSILON, MAX_EPSILON = 1e-8, 8.0
 
 # The program's outputs: enough for 0.1 % of the optimum; finer grids only cost time.
 _GRID = 81
@@ -60,7 +61,7 @@ class OptimalScale(EpsilonMechanism):
     def channel(self, domain: Domain) -> Channel:
         scale, symbols = scale_of(domain, self.name), self.symbols(domain)
         at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead="randomized-response")
-        up_to(MAX_EPSILON, self.epsilon, name=self.name)
+        servable(self.epsilon, len(symbols), least=LEAST_EPSILON, most=MAX_EPSILON, name=self.name)
         values, table = _solved(scale.size, self.epsilon * BELOW)
         outputs, _ = spelled(scale, values)
         return verified(table_channel(symbols, outputs, table), self.epsilon, name=self.name)

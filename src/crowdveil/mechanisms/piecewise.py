@@ -18,16 +18,17 @@ from crowdveil.mechanisms.tables import (
     at_most,
     level_units,
     scale_of,
+    servable,
     spelled,
     table_channel,
-    up_to,
     verified,
 )
 
 Variant: TypeAlias = Literal["piecewise", "duchi", "hybrid"]
 
 # Beyond, the pieces around the levels, 2·e^(−ε/2) wide, are lost in rounding, and reports would tell nothing.
-MAX_EPSILON = 50.0
+# Below, noise is so wide that its numbers have more digits than are spelled.
+LEAST_EPSILON, MAX_EPSILON = 1e-12, 50.0
 # Below this ε the hybrid is Duchi's mechanism alone (Wang et al. 2019, §III-C).
 _HYBRID_FROM = 0.61
 
@@ -57,7 +58,7 @@ class Piecewise(EpsilonMechanism):
     def channel(self, domain: Domain) -> Channel:
         scale, symbols = scale_of(domain, self.name), self.symbols(domain)
         at_most(MAX_TABLE_INPUTS, len(symbols), name=self.name, what="inputs", instead="discrete-laplace")
-        up_to(MAX_EPSILON, self.epsilon, name=self.name)
+        servable(self.epsilon, len(symbols), least=LEAST_EPSILON, most=MAX_EPSILON, name=self.name)
         values, table = _TABLES[self.variant](level_units(scale), self.epsilon * BELOW)
         outputs, _ = spelled(scale, values)
         return verified(table_channel(symbols, outputs, table), self.epsilon, name=self.name)

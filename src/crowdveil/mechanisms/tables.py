@@ -35,11 +35,15 @@ def at_most(limit: int, size: int, *, name: str, what: str, instead: str) -> Non
         raise UnservableError(f"mechanism {name} serves at most {limit} {what}; got {size}", fix=f"use {instead}")
 
 
-def up_to(limit: float, epsilon: float, *, name: str) -> None:
-    """Refuse an ε beyond what the numbers of a table can tell apart."""
-    if epsilon > limit:
+def servable(epsilon: float, n_inputs: int, *, least: float, most: float, name: str) -> None:
+    """Refuse an ε at which a table's numbers could not be told apart, or would be too large to be spelled."""
+    if epsilon > most:
         raise UnservableError(
-            f"mechanism {name} serves ε up to {limit:g}; got {epsilon:g}", fix="use randomized-response"
+            f"mechanism {name} serves ε up to {most:g}; got {epsilon:g}", fix="use randomized-response"
+        )
+    if epsilon < least:
+        raise UnservableError(
+            f"mechanism {name} cannot keep ε {epsilon:g} with {n_inputs} inputs", fix="use randomized-response"
         )
 
 
