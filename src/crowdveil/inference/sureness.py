@@ -22,7 +22,7 @@ POWERS = 2.0 ** -(np.arange(13) / 4)
 """What is tried: from 1, posteriors as they are, to an eighth, a quarter of an octave apart."""
 PRICE = 2.0
 """By so many nats a power must foretell the reports better for each e-fold below 1: few reports do not move it."""
-ENOUGH = 20_000
+ENOUGH = 100_000
 """So many reports tell one number well enough; of a larger table only some questions are asked."""
 _TINY = 1e-30
 
