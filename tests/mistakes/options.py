@@ -1,4 +1,4 @@
-"""Mistakes in what is inferred of options: how uneven they are, leaps along their laws, intervals of their shares."""
+"""Mistakes in what is inferred of options: how uneven, leaps along their laws, how sure, intervals of their shares."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from mistakes.mutant import Mutant
 EVENNESS = "tests/inference/test_evenness.py"
 LEAPING = "tests/inference/test_leaping.py"
 SHARES = "tests/inference/test_share_intervals.py"
+SURENESS = "tests/inference/test_sureness.py"
 
 MUTANTS = (
     # evenness
@@ -243,5 +244,54 @@ MUTANTS = (
         "above",
         SHARES,
         "ends_are",
+    ),
+    # sureness
+    Mutant(
+        "a report that foretells itself",
+        "inference/sureness.py",
+        "np.log(likely)\n",
+        "0 * np.log(likely)\n",
+        SURENESS,
+        "to_a_power",
+    ),
+    Mutant(
+        "a lower power paid for instead of charged",
+        "inference/sureness.py",
+        "foretold + PRICE",
+        "foretold - PRICE",
+        SURENESS,
+        "stay_as_they_are",
+    ),
+    Mutant(
+        "the parabola turned around",
+        "inference/sureness.py",
+        "0.5 * (left - right)",
+        "0.5 * (right - left)",
+        SURENESS,
+        "between_those",
+    ),
+    Mutant(
+        "softened posteriors not normalised",
+        "inference/sureness.py",
+        "raised / raised.sum(axis=1, keepdims=True)",
+        "raised",
+        SURENESS,
+        "tempering",
+    ),
+    Mutant(
+        "every tenth question asked",
+        "inference/sureness.py",
+        "* np.uint64(2654435761) %",
+        "* np.uint64(2**32 // 10) %",
+        SURENESS,
+        "scattered",
+    ),
+    Mutant(
+        "posteriors of a peer softened",
+        "inference/confusion_model.py",
+        'return self.prior != "none"',
+        "return True",
+        SURENESS,
+        "to_the_letter",
     ),
 )
