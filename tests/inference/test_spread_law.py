@@ -50,3 +50,17 @@ def test_the_interval_of_a_question_alone_holds_its_truth() -> None:
         estimate = ChannelEM().fit(Reports.unprotected(Answers.from_rows(rows, Scale(0, 9))))
         held += bool(estimate.low[0] <= truth <= estimate.high[0])
     assert 0.87 <= held / n_tables <= 1
+
+
+def test_exact_workers_on_a_long_scale_leave_open_what_rounds_to_their_level() -> None:
+    """A twentieth of a level on 26 levels: a least spread of half a level held .5 of these truths."""
+    rng = np.random.default_rng(21)
+    truth = rng.uniform(0, 25, 150)
+    answers = np.clip(np.rint(rng.normal(truth[:, None], 0.05, (150, 30))), 0, 25).astype(np.int32)
+    question, worker = (each.ravel() for each in np.indices(answers.shape))
+    table = Answers(worker, question, answers.ravel(), np.arange(30), np.arange(150), Scale(0, 25))
+    estimate = ChannelEM().fit(Reports.unprotected(table))
+    held = np.mean((estimate.low <= truth) & (truth <= estimate.high))
+    # Over eight other seeds .925 were held; five standard errors of 150 truths are .11.
+    assert held >= 0.82
+    assert np.abs(estimate.value - truth).mean() < 0.25

@@ -20,13 +20,14 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 BEYOND = 0.4
 """How far beyond either end a truth may lie, as a part of the range: answers are clipped, truths are not."""
-N_SPREADS = 10
+N_SPREADS, MORE_SPREADS = 10, 12
+"""How many spreads a worker may have; more where the least is a small part of the scale, and they lie further apart."""
 LEAST_SPREAD = 0.15
 """The least spread of a worker, in gaps between levels: answers of less spread tell nothing more than a level."""
 EXACT = 0.25
 """Below this spread, in gaps, workers are exact: nearly all that their answers tell is which level is the nearest."""
-MOST_ATOMS = 21
-"""On a scale with more levels than this, levels are as good as continuous."""
+FEW_LEVELS, MOST_ATOMS = 21, 34
+"""Up to so many levels points are dense beyond the scale too; with more than the second, levels are as good as none."""
 SLIP = 0.003
 """The chance that an answer has nothing to do with the truth, whoever gives it."""
 _AROUND = (0.004, 0.02, 0.045, 0.085, 0.15, 0.25, 0.37)
@@ -88,16 +89,18 @@ def truth_grid(domain: Domain) -> TruthGrid:
     numbers = domain.numbers
     width = float(np.ptp(numbers)) or 1.0
     gap = width / max(len(numbers) - 1, 1)
-    many = len(numbers) > MOST_ATOMS
-    spreads = np.geomspace(max(LEAST_SPREAD * gap, 0.02 * width) if many else LEAST_SPREAD * gap, width, N_SPREADS)
-    if many:
+    if len(numbers) > MOST_ATOMS:
         ends = float(numbers.min()) - BEYOND * width, float(numbers.max()) + BEYOND * width
         points = np.linspace(*ends, 128)
+        spreads = np.geomspace(max(LEAST_SPREAD * gap, 0.02 * width), width, N_SPREADS)
         return TruthGrid(numbers, points, _widths(points), np.empty(0, np.int64), spreads)
     levels = np.unique(numbers)
-    parts = max(4, round(36 / max(len(levels) - 1, 1)))
+    few = len(levels) <= FEW_LEVELS
+    spreads = np.geomspace(LEAST_SPREAD * gap, width, N_SPREADS if few else MORE_SPREADS)
+    parts = max(4 if few else 1, round((36 if few else 84) / max(len(levels) - 1, 1)))
     inside = np.interp(np.arange((len(levels) - 1) * parts + 1), parts * np.arange(len(levels)), levels)
-    outside = gap / parts * np.arange(1, int(BEYOND * width / gap * parts + 1e-9) + 1)
+    step = gap / parts * (1 if few else 2)
+    outside = step * np.arange(1, int(BEYOND * width / step + 1e-9) + 1)
     points = np.concatenate([levels[0] - outside[::-1], inside, levels[-1] + outside])
     return TruthGrid(numbers, points, _widths(points), len(outside) + parts * np.arange(len(levels)), spreads)
 
