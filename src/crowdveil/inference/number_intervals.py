@@ -29,18 +29,28 @@ def rounding(domain: Domain, variance: Array) -> NDArray[np.float64]:
 
 
 def rounding_of_weighted(
-    domain: Domain, variance: Array, weight: Array, question: Array, n_questions: int
+    domain: Domain,
+    variance: Array,
+    weight: Array,
+    question: Array,
+    n_questions: int,
+    *,
+    own: Array | None = None,
+    borrowed: Array | float = 0.0,
 ) -> NDArray[np.float64]:
     """The same for a weighted mean: the waves of the single answers add, each by its weight.
 
-    A few who answer at random have a large variance and little weight; the rest may agree all the same.
+    A few who answer at random have a large variance and little weight; the rest may agree all the same. A variance may
+    be `borrowed` in part; that part of the waves is then left by the answer's `own` variance.
     """
     total = np.maximum(np.bincount(question, weight, minlength=n_questions), 1e-300)
-    nothing = np.zeros(n_questions)
+    nothing, own = np.zeros(n_questions), variance if own is None else own
     # Where even the best answers spread over more than two levels, no wave is left.
-    if variance.min(initial=np.inf) > 9 * half_step(domain) ** 2:
+    if min(variance.min(initial=np.inf), own.min(initial=np.inf)) > 9 * half_step(domain) ** 2:
         return nothing
-    shares = (np.bincount(question, weight * each, minlength=n_questions) / total for each in _waves(domain, variance))
+    pairs = zip(_waves(domain, variance), _waves(domain, own), strict=True)
+    waves = (weight * (lent + borrowed * (kept - lent)) for lent, kept in pairs)
+    shares = (np.bincount(question, each, minlength=n_questions) / total for each in waves)
     return _over_truths(domain, [each**2 for each in shares], nothing)
 
 

@@ -162,8 +162,12 @@ class WeightedMeanModel:
         freedom = np.divide(whole**2, unsure, out=np.ones_like(whole), where=unsure > 0)
         raw = ratio(total, mass, domain)
         given = float(parameters.get("given", 1.0))
-        answers = (variance - self._channels(raw, state, given)[rows.question]) / given
-        rounded = rounding_of_weighted(domain, answers, weight, rows.question, n)
+        channels = self._channels(raw, state, given)[rows.question]
+        answers = (variance - channels) / given
+        # As far as a variance was borrowed from the crowd, the worker's own is the one that made the weight.
+        own = np.where(channels > 0, answers, np.minimum(answers, weight**-2.0))
+        borrowed = PRIOR_FREEDOM / parameters["freedom"][rows.worker]
+        rounded = rounding_of_weighted(domain, answers, weight, rows.question, n, own=own, borrowed=borrowed)
         if state.answered is None or "given" not in parameters:
             spread = whole / np.maximum(mass, 1e-9) ** 2
             columns = with_interval(raw, spread, freedom, count > 0, domain, rounded=rounded)
