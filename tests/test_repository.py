@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pkgutil
+import ast
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-import crowdveil
 from crowdveil import cli
 from crowdveil.inference import METHODS
 from crowdveil.mechanisms import MECHANISMS
@@ -162,11 +160,18 @@ def test_changelog_opens_with_what_is_unreleased_and_privacy_first() -> None:
 
 
 def test_a_name_that_packages_of_the_library_export_means_one_thing() -> None:
-    found: dict[str, dict[int, str]] = {}
-    for package in pkgutil.walk_packages(crowdveil.__path__, "crowdveil."):
-        if package.ispkg and not package.name.startswith("crowdveil.broker"):
-            module = import_module(package.name)
-            for name in getattr(module, "__all__", ()):
-                found.setdefault(name, {})[id(getattr(module, name))] = package.name
+    found: dict[str, set[tuple[str | None, str]]] = {}
+    for table in (ROOT / "src/crowdveil").rglob("__init__.py"):
+        tree = ast.parse(table.read_text(encoding="utf-8"))
+        exported = [name for node in tree.body if isinstance(node, ast.Assign) for name in _exported(node)]
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.ImportFrom) and "broker" not in table.parts else ():
+                if (alias.asname or alias.name) in exported:
+                    found.setdefault(alias.asname or alias.name, set()).add((node.module, alias.name))
     assert len(found) > 100
     assert {name: homes for name, homes in found.items() if len(homes) > 1} == {}
+
+
+def _exported(node: ast.Assign) -> list[str]:
+    is_all = any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+    return list(ast.literal_eval(node.value)) if is_all and isinstance(node.value, ast.List | ast.Tuple) else []
