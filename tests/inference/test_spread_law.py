@@ -64,3 +64,13 @@ def test_exact_workers_on_a_long_scale_leave_open_what_rounds_to_their_level() -
     # Over eight other seeds .925 were held; five standard errors of 150 truths are .11.
     assert held >= 0.82
     assert np.abs(estimate.value - truth).mean() < 0.25
+
+
+@pytest.mark.parametrize(("spread", "warned"), [(0.05, True), (3.0, False)])
+def test_workers_who_are_more_exact_than_can_be_told_are_warned_of(spread: float, warned: bool) -> None:
+    rng = np.random.default_rng(23)
+    truth = rng.uniform(0, 39, 40)
+    answers = np.clip(np.rint(rng.normal(truth[:, None], spread, (40, 10))), 0, 39).astype(int)
+    rows = [(worker, n, int(each[worker])) for n, each in enumerate(answers) for worker in range(10)]
+    estimate = ChannelEM().fit(Reports.unprotected(Answers.from_rows(rows, Scale(0, 39))))
+    assert any("told apart" in each for each in estimate.warnings) == warned

@@ -36,6 +36,9 @@ from crowdveil.reports import Reports
 Array = NDArray[Any]
 _ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
+_TOO_EXACT = (
+    "most workers err by less than {:.2g}, the least that is told apart here: intervals may be too short or too long"
+)
 _AS_FOUND = 0.1
 """How likely the law that was found is where another one fits as well."""
 
@@ -163,7 +166,13 @@ class ChannelEMModel(MessageModel):
             centre=centre,
             spread=float(np.sqrt(prior @ (points - centre) ** 2)),
         )
-        return Judgement(floor, () if floor.informative else (floor.sentence,))
+        said = () if floor.informative else (floor.sentence,)
+        return Judgement(floor, (*said, *self._too_exact(parameters)))
+
+    def _too_exact(self, parameters: Parameters) -> tuple[str, ...]:
+        """A warning where levels are too many to be looked between, and most workers are as exact as can be told."""
+        least = float(np.exp(parameters["log_spreads"][0]))
+        return () if len(self.grid.levels) or least < 0.5 else (_TOO_EXACT.format(self.grid.spreads[0]),)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         grid = finest(self.grid)
@@ -207,7 +216,7 @@ class ChannelEM(IterativeMethod):
             context=context,
             emission=reading(context),
             precision=working_precision(self.precision, context.n_reports),
-            grid=truth_grid(context.domain),
+            grid=_grid(context),
             spread_weight=self.spread_weight,
             truth_weight=self.truth_weight,
             truths=self.truths,
@@ -221,10 +230,14 @@ class ChannelEM(IterativeMethod):
         return judged(estimate, model, parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        grid, belief = truth_grid(context.domain), normalised(parameters["belief"])
+        grid, belief = _grid(context), normalised(parameters["belief"])
         # Answering at random counts as the whole range.
         spreads = np.append(grid.spreads, grid.range)
         return Closing(skills_of(belief, spreads, "the standard deviation of a worker's errors"))
+
+
+def _grid(rows: Context | Reports) -> TruthGrid:
+    return truth_grid(rows.domain, table_channels(rows.channels))
 
 
 def _start(reports: Reports, start: Estimate | None) -> Parameters:
@@ -232,6 +245,6 @@ def _start(reports: Reports, start: Estimate | None) -> Parameters:
     if start is None or not {"belief", *ChannelEMModel.shared} <= set(start.parameters):
         return {}
     belief = carried_over(start, "belief", reports, start.parameters["log_spreads"])
-    if belief is None or len(start.parameters["prior"]) != len(truth_grid(reports.domain).points):
+    if belief is None or len(start.parameters["prior"]) != len(_grid(reports).points):
         return {}
     return {"belief": belief, **{name: start.parameters[name] for name in ChannelEMModel.shared}}

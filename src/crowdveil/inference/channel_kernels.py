@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 TINY = np.float32(1e-30)
 ONE = np.float32(1)
+LEAST, AT_ONCE = 1e-30, 8
+"""So many chances of at least this can be multiplied in double precision."""
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -285,12 +287,20 @@ def scale_logs(
     empty: Array,
     logs: Array,
 ) -> None:
-    """Log-likelihoods in double precision, question × point, once the messages have settled."""
-    cavity, here = np.empty(table.shape[1]), np.empty(table.shape[2])
+    """Log-likelihoods in double precision, question × point, once the messages have settled.
+
+    Logarithms are dear: some factors are multiplied before one is taken.
+    """
+    cavity, here, joint = np.empty(table.shape[1]), np.empty(table.shape[2]), np.ones(table.shape[2])
     for question in range(len(starts) - 1):
-        for row in range(starts[question], starts[question + 1]):
+        first, last = starts[question], starts[question + 1]
+        for row in range(first, last):
             who, what = worker[row], symbol[row]
             silent = (1.0 - share[who]) * empty[what]
             _mix(belief[who], message[row], share[who], silent, table[what], cavity, here)
             for point in range(len(here)):
-                logs[question, point] += np.log(max(here[point], 1e-300))
+                joint[point] *= max(here[point], LEAST)
+            if (row - first) % AT_ONCE == AT_ONCE - 1 or row == last - 1:
+                for point in range(len(here)):
+                    logs[question, point] += np.log(joint[point])
+                    joint[point] = 1.0

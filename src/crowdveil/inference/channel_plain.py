@@ -122,7 +122,7 @@ def scale_logs(
     for question in range(len(starts) - 1):
         rows = slice(starts[question], starts[question + 1])
         chance = _chance(worker[rows], symbol[rows], message[rows], belief, share, table, empty)
-        logs[question] += np.log(np.maximum(chance, 1e-300)).sum(axis=0)
+        logs[question] += np.log(np.maximum(chance, TINY)).sum(axis=0)
 
 
 def _chance(

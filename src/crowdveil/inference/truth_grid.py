@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 
 Array = NDArray[Any]
@@ -84,25 +85,32 @@ class TruthGrid:
         return np.concatenate([spelled, np.full((1, *laws.shape[1:]), 1 / len(levels))])
 
 
-def truth_grid(domain: Domain) -> TruthGrid:
-    """The points for this domain: evenly spaced, levels among them unless these are many."""
+def truth_grid(domain: Domain, channels: tuple[Channel, ...] = ()) -> TruthGrid:
+    """The points for this domain: evenly spaced, levels among them unless these are many.
+
+    Where no channel lets most answers through, nobody's exactness shows, and fewer levels are many.
+    """
     numbers = domain.numbers
     width = float(np.ptp(numbers)) or 1.0
     gap = width / max(len(numbers) - 1, 1)
-    if len(numbers) > MOST_ATOMS:
+    few = len(numbers) <= FEW_LEVELS
+    if not few and not (len(numbers) <= MOST_ATOMS and any(map(_lets_most_through, channels))):
         ends = float(numbers.min()) - BEYOND * width, float(numbers.max()) + BEYOND * width
         points = np.linspace(*ends, 128)
         spreads = np.geomspace(max(LEAST_SPREAD * gap, 0.02 * width), width, N_SPREADS)
         return TruthGrid(numbers, points, _widths(points), np.empty(0, np.int64), spreads)
     levels = np.unique(numbers)
-    few = len(levels) <= FEW_LEVELS
     spreads = np.geomspace(LEAST_SPREAD * gap, width, N_SPREADS if few else MORE_SPREADS)
     parts = max(4 if few else 1, round((36 if few else 84) / max(len(levels) - 1, 1)))
     inside = np.interp(np.arange((len(levels) - 1) * parts + 1), parts * np.arange(len(levels)), levels)
-    step = gap / parts * (1 if few else 2)
+    step = gap / parts * (1 if few else 3)
     outside = step * np.arange(1, int(BEYOND * width / step + 1e-9) + 1)
     points = np.concatenate([levels[0] - outside[::-1], inside, levels[-1] + outside])
     return TruthGrid(numbers, points, _widths(points), len(outside) + parts * np.arange(len(levels)), spreads)
+
+
+def _lets_most_through(channel: Channel) -> bool:
+    return bool(channel.table.max(axis=1).min() >= 0.5)
 
 
 def _widths(points: Floats) -> Floats:
