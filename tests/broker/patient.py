@@ -1,8 +1,14 @@
-"""A small application behind the broker's reception: two threads, little patience, and replies of a body's size."""
+"""A small application behind the broker's reception: two threads, little patience, and replies of a body's size.
+
+They tell of the worker, too: its process, and how many connections and bytes it has.
+"""
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,15 +19,20 @@ settings.configure(DATA_UPLOAD_MAX_MEMORY_SIZE=100_000)
 
 from crowdveil.broker import reception  # noqa: E402
 
-reception.SECONDS = float(sys.argv[2])
+reception.SECONDS, reception.STANDSTILL = float(sys.argv[2]), 0.4
 reception._MOST_HELD = 150_000
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+workers: list[Any] = []
 
 
 def size(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     body = environ["wsgi.input"].read(length) if length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE else b"refused"
-    content = str(len(body)).encode()
-    start_response("200 OK", [("Content-Length", str(len(content)))])
+    if environ["PATH_INFO"] == "/later":
+        time.sleep(0.5)
+    content = bytes(1 << 24) if environ["PATH_INFO"] == "/large" else str(len(body)).encode()
+    state = f"{os.getpid()} {workers[0].nr_conns} {workers[0]._held}"
+    start_response("200 OK", [("Content-Length", str(len(content))), ("Worker", state)])
     return [content]
 
 
@@ -30,7 +41,8 @@ class Small(BaseApplication):
 
     def load_config(self) -> None:
         chosen = {"bind": f"127.0.0.1:{sys.argv[1]}", "worker_class": reception.Reception, "threads": 2}
-        for name, value in (chosen | {"keepalive": 30, "loglevel": "warning"}).items():
+        chosen |= {"keepalive": 30, "loglevel": "warning", "post_worker_init": workers.append}
+        for name, value in chosen.items():
             self.cfg.set(name, value)
 
     def load(self) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +25,8 @@ SLOW = {
     "silent": b"",
     "in the head": b"GET / HTTP/1.1\r\nHo",
     "in the body": HEAD + b"Content-Length: 500\r\n\r\n{",
+    "in much": HEAD + b"Content-Length: 99000\r\n\r\n{",
+    "behind zeros": HEAD + b"Content-Length: %020d\r\n\r\n{" % 500,
     "between lines": b"\r\n",
 }
 AT_ONCE = {
@@ -42,6 +46,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     try:
         until(lambda: answers(chosen), explain=log.read_text)
         yield chosen
+        # Nobody and nothing is left but the one who asks.
+        until(lambda: worker(chosen)[1:] == [b"1", b"%d" % len(request(b""))], 10, explain=lambda: str(worker(chosen)))
     finally:
         process.terminate()
         process.wait(30)
@@ -57,6 +63,13 @@ def answers(port: int) -> bool:
 
 def request(body: bytes, more: bytes = b"Connection: close\r\n") -> bytes:
     return HEAD + more + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def worker(port: int) -> list[bytes]:
+    """Its process, and how many connections and bytes it has."""
+    found = re.search(rb"Worker: (.*)\r\n", said(opened(port, request(b""))))
+    assert found
+    return found[1].split()
 
 
 def opened(port: int, first: bytes, seconds: float = 20) -> socket.socket:
@@ -76,17 +89,21 @@ def test_many_slow_senders_keep_nobody_waiting_and_are_put_out(port: int) -> Non
         slow = {
             how: [held.enter_context(opened(port, first)) for _ in range(12)] for how, first in (SLOW | AT_ONCE).items()
         }
+        begun = time.monotonic()
         for _ in range(3):
             assert said(opened(port, request(b"honest"), SOON)).endswith(b"\r\n\r\n6")
             for connection in slow["in the body"]:
                 connection.sendall(b"a")
         replies = {how: {said(each).partition(b"\r\n")[0] for each in those} for how, those in slow.items()}
+        assert time.monotonic() - begun < SECONDS + SOON
     too_slow = {b"HTTP/1.1 408 Request Timeout"}
     assert replies == {how: {b"HTTP/1.1 200 OK"} for how in AT_ONCE} | {
         "silent": {b""},
         "between lines": {b""},
         "in the head": too_slow,
         "in the body": too_slow,
+        "in much": too_slow,
+        "behind zeros": too_slow,
     }
 
 
@@ -110,8 +127,9 @@ def test_a_request_in_pieces_is_put_together_and_another_may_follow(port: int) -
         assert said(connection).endswith(b"\r\n\r\n70000")
 
 
-def test_who_asks_whether_to_go_on_is_told_so(port: int) -> None:
-    with opened(port, HEAD + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n") as connection:
+@pytest.mark.parametrize("asked", [b"Expect: 100-continue", b"expect:100-Continue"])
+def test_who_asks_whether_to_go_on_is_told_so(port: int, asked: bytes) -> None:
+    with opened(port, HEAD + b"Connection: close\r\n" + asked + b"\r\nContent-Length: 3\r\n\r\n") as connection:
         assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"abc")
         assert said(connection).endswith(b"\r\n\r\n3")
@@ -135,3 +153,54 @@ def test_whoever_holds_most_makes_room_for_the_others(port: int) -> None:
     with opened(port, announced + b"x" * 80_000) as hog, opened(port, announced + b"x" * 75_000):
         assert said(opened(port, request(b"x" * 60_000), SOON)).endswith(b"\r\n\r\n60000")
         assert said(hog).startswith(b"HTTP/1.1 503 ")
+
+
+def test_http_1_0_knows_no_going_on(port: int) -> None:
+    asking = request(b"abc", b"Expect: 100-continue\r\n").replace(b"HTTP/1.1", b"HTTP/1.0")
+    assert said(opened(port, asking)).startswith(b"HTTP/1.0 200 OK")
+
+
+@pytest.mark.parametrize("first", [b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\nHost: localhost\n\n"])
+def test_what_is_no_head_is_refused_at_once(port: int, first: bytes) -> None:
+    begun = time.monotonic()
+    assert said(opened(port, first)).startswith(b"HTTP/1.1 400 ")
+    assert time.monotonic() - begun < SECONDS
+
+
+def test_who_is_put_out_may_have_sent_more_in_the_same_moment(port: int) -> None:
+    announced, process = HEAD + b"Content-Length: 100000\r\n\r\n", int(worker(port)[0])
+    with opened(port, announced + b"x" * 80_000) as hog, opened(port, announced + b"x" * 66_000) as other:
+        until(lambda: int(worker(port)[2]) > 146_000)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            other.sendall(b"x" * 9_000)
+            hog.sendall(b"x")
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert said(hog).startswith(b"HTTP/1.1 503 ")
+    assert int(worker(port)[0]) == process
+
+
+def test_what_waits_for_a_thread_is_held_too(port: int) -> None:
+    later = request(b"x" * 50_000).replace(b"POST /", b"POST /later")
+    with ExitStack() as held:
+        waiting = [held.enter_context(opened(port, later)) for _ in range(3)]
+        assert said(opened(port, HEAD + b"Content-Length: 99000\r\n\r\n" + b"x" * 68_000)).startswith(b"HTTP/1.1 503 ")
+        assert [said(each)[-5:] for each in waiting] == [b"50000"] * 3
+
+
+def test_who_does_not_read_a_reply_keeps_a_thread_for_a_moment_only(port: int) -> None:
+    with ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(opened(port, request(b"").replace(b"POST /", b"POST /large")))
+        assert said(opened(port, request(b"honest"))).endswith(b"\r\n\r\n6")
+
+
+def test_more_connections_than_descriptors_end_nothing(port: int) -> None:
+    before = worker(port)[0]
+    with ExitStack() as held:
+        for _ in range(300):
+            held.enter_context(opened(port, b""))
+        # Time to let them in; there is nobody to ask before they leave.
+        time.sleep(0.4)
+    assert worker(port)[0] == before
