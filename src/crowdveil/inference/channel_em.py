@@ -36,9 +36,6 @@ from crowdveil.reports import Reports
 Array = NDArray[Any]
 _ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
-_TOO_EXACT = (
-    "most workers err by less than {:.2g}, the least that is told apart here: intervals may be too short or too long"
-)
 _AS_FOUND = 0.1
 """How likely the law that was found is where another one fits as well."""
 
@@ -171,8 +168,11 @@ class ChannelEMModel(MessageModel):
 
     def _too_exact(self, parameters: Parameters) -> tuple[str, ...]:
         """A warning where levels are too many to be looked between, and most workers are as exact as can be told."""
-        least = float(np.exp(parameters["log_spreads"][0]))
-        return () if len(self.grid.levels) or least < 0.5 else (_TOO_EXACT.format(self.grid.spreads[0]),)
+        if len(self.grid.levels) or np.exp(parameters["log_spreads"][0]) < 0.5:
+            return ()
+        least = f"{self.grid.spreads[0]:.2g}"
+        said = f"most workers err by {least} or less, which is not told apart here; intervals may be too short or long"
+        return (said,)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         grid = finest(self.grid)

@@ -46,6 +46,7 @@ TEMPLATES = (
     _("the least standard deviation any method could have is %(least)s, without these reports %(prior)s"),
     _("%(floor)s: they cannot say more than the prior, so the estimate is the prior"),
     _("%(floor)s: the reports cannot say more than knowing the classes' shares or the crowd's spread would"),
+    _("most workers err by %(least)s or less, which is not told apart here; intervals may be too short or long"),
     _("%(n)s of %(all)s questions are tied and went to the option that stands first"),
     _("error rate"),
     _("standard deviation"),
