@@ -196,11 +196,11 @@ def test_who_does_not_read_a_reply_keeps_a_thread_for_a_moment_only(port: int) -
         assert said(opened(port, request(b"honest"))).endswith(b"\r\n\r\n6")
 
 
-def test_more_connections_than_descriptors_end_nothing(port: int) -> None:
-    before = worker(port)[0]
+@pytest.mark.parametrize("first", [b"", SLOW["in the head"], request(b"", b"")], ids=["silent", "begun", "kept"])
+def test_more_connections_than_descriptors_keep_nobody_waiting(port: int, first: bytes) -> None:
+    before, begun = worker(port)[0], time.monotonic()
     with ExitStack() as held:
         for _ in range(300):
-            held.enter_context(opened(port, b""))
-        # Time to let them in; there is nobody to ask before they leave.
-        time.sleep(0.4)
-    assert worker(port)[0] == before
+            held.enter_context(opened(port, first))
+        assert worker(port)[0] == before
+        assert time.monotonic() - begun < SECONDS

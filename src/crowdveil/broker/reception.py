@@ -140,6 +140,8 @@ class Reception(ThreadWorker):
     def murder_pending(self) -> None:
         """Put out those who take too long, and those who have not begun when the broker is to stop."""
         super().murder_pending()
+        while self.nr_conns >= self.worker_connections and self._put_one_out():
+            pass
         now = time.monotonic()
         if now < self._looked + 0.5:
             return
@@ -152,6 +154,21 @@ class Reception(ThreadWorker):
         for conn, until in list(self._leaving.items()):
             if until <= now:
                 self._close(conn)
+
+    def _put_one_out(self) -> bool:
+        """Make room for one who may have a whole request: who is only here, longest first, and least harm first."""
+        if self._leaving:
+            self._close(next(iter(self._leaving)))
+        elif self.keepalived_conns:
+            conn = self.keepalived_conns.popleft()
+            self.poller.unregister(conn.sock)
+            self.nr_conns -= 1
+            conn.close()
+        elif self._arriving:
+            self._refuse(next(iter(self._arriving)), *_TOO_MUCH)
+        else:
+            return False
+        return True
 
     def _expect(self, conn: Connection) -> None:
         now = time.monotonic()
