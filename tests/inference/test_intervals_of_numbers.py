@@ -139,6 +139,16 @@ def test_one_report_or_none_is_no_trouble_where_participation_is_protected() -> 
         assert np.isfinite([found.low[0], found.value[0], found.high[0]]).all()
 
 
+def test_hidden_answers_that_are_all_alike_and_nearly_without_noise_do_not_vary() -> None:
+    hidden = mechanism("randomized-response", epsilon=100, protect_participation=True)
+    rows = [(worker, question, 0) for worker in range(3) for question in range(10) if (worker + question) % 4 == 0]
+    reports = hidden.randomize(Answers.from_rows(rows, Scale(0, 1)), entropy_from(1))
+    # Dividing by a variance of nothing would warn, and warnings are errors here.
+    found = PopulationMean().fit(reports)
+    assert found.value[0] == 0
+    assert (found.low <= found.high).all()
+
+
 @pytest.mark.parametrize("spread", [0.7, 1.5, 2.5])
 def test_the_spread_of_errors_is_found_although_the_scale_cuts_them(spread: float) -> None:
     rng = np.random.default_rng(8)

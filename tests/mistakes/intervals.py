@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         "answers that weigh nothing make waves",
         "inference/number_intervals.py",
-        "np.bincount(question, weight * each,",
-        "np.bincount(question, each,",
+        "(weight * (lent + borrowed",
+        "(1.0 * (lent + borrowed",
         INTERVALS,
         "by_the_weight",
     ),

@@ -169,7 +169,8 @@ def _disagreement(found: Sums, parameters: Parameters) -> Statistics:
     used = (found.count >= 2) & (ratio.mass > 1e-9)
     mean = np.divide(ratio.total, ratio.mass, out=np.zeros_like(ratio.mass), where=used)
     variance = ratio.variance[0] - 2 * mean * ratio.variance[1] + mean**2 * ratio.variance[2]
-    precision = np.divide(ratio.mass**2, variance, out=np.zeros_like(variance), where=used)
+    # Answers that are all alike and hardly noisy do not vary at all around their mean.
+    precision = np.divide(ratio.mass**2, np.maximum(variance, 1e-12), out=np.zeros_like(variance), where=used)
     total = precision.sum(axis=0)
     centre = np.divide((precision * mean).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
     deviation = np.where(used, mean - centre, 0.0)
