@@ -93,6 +93,15 @@ def test_a_request_that_cannot_be_read_is_not_quoted_in_the_log(sqlite_server: A
         assert secret not in logged
 
 
+def test_describing_the_api_is_no_work_that_anybody_can_ask_for_again_and_again(sqlite_server: Any) -> None:
+    before = sqlite_server.log_path.stat().st_size
+    for _ in range(5):
+        plain.get(f"{sqlite_server.address}/api/v1/openapi.json")
+    logged = [json.loads(line) for line in sqlite_server.log_path.read_text()[before:].splitlines()]
+    # Making the description takes more than a hundred.
+    assert min(line["milliseconds"] for line in logged if line.get("route", "").endswith("openapi.json")) < 40
+
+
 def test_no_header_of_a_client_changes_which_address_was_asked_for(sqlite_server: Any) -> None:
     """A proxy that keeps /metrics inside sees another path."""
     reply = plain.get(f"{sqlite_server.address}/x/metrics", headers={"SCRIPT_NAME": "/x"})

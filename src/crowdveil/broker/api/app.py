@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
@@ -26,12 +27,16 @@ class StrictJson(Parser):
 
 
 class Api(NinjaAPI):
-    """NinjaAPI that documents problems with their own content type."""
+    """NinjaAPI that documents problems with their own content type, once: anybody may ask, and making it takes long."""
 
-    def get_openapi_schema(self, **arguments: Any) -> Any:
-        schema = super().get_openapi_schema(**arguments)
+    @cached_property
+    def _schema(self) -> Any:
+        schema = super().get_openapi_schema()
         document_problems(schema)
         return schema
+
+    def get_openapi_schema(self, **arguments: Any) -> Any:
+        return self._schema
 
 
 api = Api(
