@@ -187,7 +187,7 @@ class ChannelEM(IterativeMethod):
     Answers are clipped to the scale; `truths` says whether truths are too ("on-scale") or may lie "anywhere".
 
     >>> from crowdveil import Answers, Reports
-    >>> crowd = [("ada", "1352"), ("bob", "1452"), ("cy", "5115")]
+    >>> crowd = [("ada", "13524152"), ("bob", "14524152"), ("cy", "51153521")]
     >>> rows = [(worker, f"q{n}", level) for worker, levels in crowd for n, level in enumerate(levels)]
     >>> estimate = ChannelEM().fit(Reports.unprotected(Answers.from_rows(rows, Scale(1, 5))))
     >>> bool(estimate.value[0] < 2), bool(estimate.value[2] > 4)
