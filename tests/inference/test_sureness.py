@@ -10,7 +10,7 @@ from inference.families import calibration_error
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, method
-from crowdveil.inference.sureness import ENOUGH, POWERS, PRICE, asked, foretold_at, sureness_of, tempered
+from crowdveil.inference.sureness import ENOUGH, POWERS, asked, foretold_at, sureness_of, tempered
 
 
 def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:
@@ -27,16 +27,18 @@ def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 1.0, 4.5, 6.2, 11.9, 12.0])
-def test_the_best_power_may_lie_between_those_that_were_tried(place: float) -> None:
-    worth = -((np.arange(len(POWERS)) - place) ** 2)
-    assert sureness_of(worth - PRICE * np.log(POWERS)) == pytest.approx(2 ** (-place / 4))
+@pytest.mark.parametrize("information", [2.0, 50.0, 1e6])
+def test_the_power_is_the_best_less_a_standard_error(place: float, information: float) -> None:
+    foretold = -information * (np.arange(len(POWERS)) - place) ** 2 / 2
+    expected = max(place - 1 / np.sqrt(information), 0)
+    assert sureness_of(foretold) == pytest.approx(2 ** (-expected / 4))
 
 
 def test_where_nothing_tells_posteriors_stay_as_they_are() -> None:
     assert sureness_of(np.zeros(len(POWERS))) == 1
-    # An eighth costs PRICE · log 8 nats, a little over four: gaining less does not pay, gaining more does.
-    for gain, found in ((4.0, 1.0), (4.4, 0.125)):
-        assert sureness_of(np.append(np.zeros(len(POWERS) - 1), gain)) == found
+    assert sureness_of(-np.arange(len(POWERS)) / 2.0) == 1
+    # The best may lie beyond what was tried.
+    assert sureness_of(np.arange(len(POWERS)) ** 2.0) == POWERS[-1]
 
 
 def test_tempering_keeps_what_is_certain_and_what_is_likeliest() -> None:

@@ -255,12 +255,12 @@ MUTANTS = (
         "to_a_power",
     ),
     Mutant(
-        "a lower power paid for instead of charged",
+        "a standard error more instead of less",
         "inference/sureness.py",
-        "foretold + PRICE",
-        "foretold - PRICE",
+        "- 1 / np.sqrt(-bend)",
+        "+ 1 / np.sqrt(-bend)",
         SURENESS,
-        "stay_as_they_are",
+        "less_a_standard_error",
     ),
     Mutant(
         "the parabola turned around",
@@ -268,7 +268,7 @@ MUTANTS = (
         "0.5 * (left - right)",
         "0.5 * (right - left)",
         SURENESS,
-        "between_those",
+        "less_a_standard_error",
     ),
     Mutant(
         "softened posteriors not normalised",

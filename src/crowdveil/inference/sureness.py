@@ -4,7 +4,7 @@ Questions differ in more than their truth: some are hard, some mislead. What wor
 in ways that their skills do not explain, and a posterior that multiplies their reports as if each stood alone is too
 sure. Raising posteriors to a power below 1 takes that back and changes no value (Guo et al. 2017 do so with known
 truths). Here the reports themselves tell how far to go: too sure a posterior foretells the next report badly, and the
-power that foretells them best is taken (as Grünwald 2012 chooses his learning rate).
+power that foretells them best is taken, less what chance may have done (as Grünwald 2012 chooses a learning rate).
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ Array = NDArray[Any]
 
 POWERS = 2.0 ** -(np.arange(13) / 4)
 """What is tried: from 1, posteriors as they are, to an eighth, a quarter of an octave apart."""
-PRICE = 2.0
-"""By so many nats a power must foretell the reports better for each e-fold below 1: few reports do not move it."""
 ENOUGH = 100_000
 """So many reports tell one number well enough; of a larger table only some questions are asked."""
 _TINY = 1e-30
@@ -44,15 +42,20 @@ def foretold_at(posterior: Array, chance: Array) -> Array:
 
 
 def sureness_of(foretold: Array) -> float:
-    """The power that foretells best at its price, between the ones that were tried by the parabola through three."""
-    worth = foretold + PRICE * np.log(POWERS)
-    middle = int(np.clip(np.argmax(worth), 1, len(worth) - 2))
-    left, top, right = worth[middle - 1 : middle + 2]
+    """The power that foretells best, less one standard error, so that posteriors stay as they are for want of reports.
+
+    Between the powers that were tried, the parabola through three of them tells where the best one is, and its bend how
+    well that is known: the logarithms of probabilities fall by one half a standard error away from their top.
+    """
+    best = int(np.argmax(foretold))
+    middle = min(max(best, 1), len(foretold) - 2)
+    left, top, right = foretold[middle - 1 : middle + 2]
     bend = left - 2 * top + right
-    # Where the best is at either end, the parabola may point anywhere.
-    step = 0.5 * (left - right) / bend if bend < 0 else float(np.argmax(worth) - middle)
-    place = np.clip(middle + np.clip(step, -1, 1), 0, len(worth) - 1)
-    return float(2.0 ** (-place / 4))
+    if bend >= 0:
+        # No top is in sight: nothing tells, or the best lies beyond what was tried.
+        return float(POWERS[best])
+    place = middle + np.clip(0.5 * (left - right) / bend, -1, 1) - 1 / np.sqrt(-bend)
+    return float(2.0 ** (-np.clip(place, 0, len(foretold) - 1) / 4))
 
 
 def tempered(posterior: Array, sureness: float) -> Array:
