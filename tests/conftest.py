@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,9 @@ for _folder in (_HERE, _HERE.parent / "src"):
 # Processes that tests start must find the package too.
 _paths = [str(_HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
+
+# Started in the background of a script, tests and all that they start would not hear Ctrl-C, which some of them press.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The files that take longest, the longest first. With --dist loadfile each runs in one process: started last, one of
 # them would keep a single processor busy for minutes while the others wait.
