@@ -1,6 +1,7 @@
 """A small application behind the broker's reception: two threads, little patience, and replies of a body's size.
 
-They tell of the worker, too: its process, and how many connections and bytes it has.
+A request that names a gate is answered when that file is there. Replies tell of the worker, too: its process, and how
+many connections and bytes it has.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import os
 import resource
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from gunicorn.app.base import BaseApplication
+from waiting import until
 
 settings.configure(DATA_UPLOAD_MAX_MEMORY_SIZE=100_000)
 
@@ -28,8 +30,8 @@ workers: list[Any] = []
 def size(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     body = environ["wsgi.input"].read(length) if length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE else b"refused"
-    if environ["PATH_INFO"] == "/later":
-        time.sleep(0.5)
+    if "HTTP_GATE" in environ:
+        until(Path(environ["HTTP_GATE"]).exists)
     content = bytes(1 << 24) if environ["PATH_INFO"] == "/large" else str(len(body)).encode()
     state = f"{os.getpid()} {workers[0].nr_conns} {workers[0]._held}"
     start_response("200 OK", [("Content-Length", str(len(content))), ("Worker", state)])

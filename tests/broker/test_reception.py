@@ -20,6 +20,7 @@ from waiting import until
 from crowdveil.bench._postgres import free_port
 
 SECONDS, SOON = 1.0, 3.0
+_PATHS = os.pathsep.join(("src", "tests"))
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 SLOW = {
     "silent": b"",
@@ -42,7 +43,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     program = str(Path(__file__).with_name("patient.py"))
     with log.open("wb") as written:
         command = [sys.executable, program, str(chosen), str(SECONDS)]
-        process = subprocess.Popen(command, stdout=written, stderr=written, env=os.environ | {"PYTHONPATH": "src"})
+        process = subprocess.Popen(command, stdout=written, stderr=written, env=os.environ | {"PYTHONPATH": _PATHS})
     try:
         until(lambda: answers(chosen), explain=log.read_text)
         yield chosen
@@ -181,11 +182,13 @@ def test_who_is_put_out_may_have_sent_more_in_the_same_moment(port: int) -> None
     assert int(worker(port)[0]) == process
 
 
-def test_what_waits_for_a_thread_is_held_too(port: int) -> None:
-    later = request(b"x" * 50_000).replace(b"POST /", b"POST /later")
+def test_what_waits_for_a_thread_is_held_too(port: int, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    later = request(b"x" * 50_000, b"Connection: close\r\nGate: %s\r\n" % bytes(gate))
     with ExitStack() as held:
         waiting = [held.enter_context(opened(port, later)) for _ in range(3)]
         assert said(opened(port, HEAD + b"Content-Length: 99000\r\n\r\n" + b"x" * 68_000)).startswith(b"HTTP/1.1 503 ")
+        gate.touch()
         assert [said(each)[-5:] for each in waiting] == [b"50000"] * 3
 
 

@@ -111,11 +111,13 @@ class ChoiceModel(ABC):
         # In pieces, so that what is computed on the way never takes as much memory as the results.
         parts = []
         for rows in pieces(len(posterior), 1 << 15):
+            # Chosen before, so that how sure anybody is changes no value, however close another one comes.
+            value, _ = chosen(posterior[rows], layout.answered[rows])
             posterior[rows] = tempered(posterior[rows], power)
-            parts.append(_results(posterior[rows], variance[rows] * power**2, layout.answered[rows]))
+            parts.append(_results(value, posterior[rows], variance[rows] * power**2))
         names = ("value", "confidence", "low", "high")
         columns = {name: np.concatenate([part[name] for part in parts]) for name in names if parts}
-        return {"posterior": posterior} | (columns or _results(posterior, variance, layout.answered))
+        return {"posterior": posterior} | (columns or _results(np.empty(0, np.int32), posterior, variance))
 
     @abstractmethod
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
@@ -172,14 +174,13 @@ def _added(place: Array, rows: Array, n_places: int) -> Array:
     return np.stack([np.bincount(place, column, minlength=n_places) for column in rows.T], axis=1)
 
 
-def _results(posterior: Array, variance: Array, answered: Array) -> Columns:
-    """The value and the bounds of its probability, given that the workers' skills are estimates themselves.
+def _results(value: Array, posterior: Array, variance: Array) -> Columns:
+    """The value, its probability and the bounds of that, given that the workers' skills are estimates themselves.
 
     The log-odds of the value are a sum over its reports; by the delta method their variance is the sum of what each
     report's log-likelihood varies under the value and under its closest rival.
     """
-    value, confidence = chosen(posterior, answered)
-    rows, top = np.arange(len(value)), np.maximum(value, 0)
+    answered, rows, top = value >= 0, np.arange(len(value)), np.maximum(value, 0)
     rivals = posterior.copy()
     rivals[rows, top] = -1
     rival = rivals.argmax(axis=1)
@@ -189,7 +190,7 @@ def _results(posterior: Array, variance: Array, answered: Array) -> Columns:
     low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
     return {
         "value": value,
-        "confidence": confidence.astype(np.float64),
+        "confidence": np.where(answered, posterior[rows, top].astype(np.float64), 0.0),
         "low": np.where(answered, low, 0.0),
         "high": np.where(answered, high, 1.0),
     }
