@@ -51,6 +51,8 @@ class Climb:
 class Alone:
     """A session of one block without rows."""
 
+    threads = 1
+
     def __init__(self, model: Climb) -> None:
         self.model = model
 

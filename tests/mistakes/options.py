@@ -8,6 +8,7 @@ EVENNESS = "tests/inference/test_evenness.py"
 LEAPING = "tests/inference/test_leaping.py"
 SHARES = "tests/inference/test_share_intervals.py"
 SURENESS = "tests/inference/test_sureness.py"
+CREW = "tests/inference/test_crew.py"
 
 MUTANTS = (
     # evenness
@@ -293,5 +294,30 @@ MUTANTS = (
         "return True",
         SURENESS,
         "to_the_letter",
+    ),
+    # threads between two passes
+    Mutant(
+        "rows left between two threads",
+        "inference/crew.py",
+        "slice(ends[part], ends[part + 1])",
+        "slice(ends[part] + (part > 0), ends[part + 1])",
+        CREW,
+        "shared_out_once",
+    ),
+    Mutant(
+        "a crew that nobody dismisses",
+        "inference/crew.py",
+        "_CREW.reset(token)",
+        "pass",
+        CREW,
+        "and_ends",
+    ),
+    Mutant(
+        "prior counts of another thread's workers",
+        "inference/share_kernels.py",
+        "max(1, 4 * PIECE // row), workers.start)",
+        "max(1, 4 * PIECE // row))",
+        CREW,
+        "shares_of_its_own",
     ),
 )

@@ -226,6 +226,10 @@ class _Clocked:
     session: Passes
     begun: list[float] = field(default_factory=list)
 
+    @property
+    def threads(self) -> int:
+        return self.session.threads
+
     def e_pass(self, parameters: Parameters) -> Statistics:
         self.begun.append(time.perf_counter())
         return self.session.e_pass(parameters)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 PIECE = 1 << 20
 
 
-def pieces(n: int, size: int = PIECE) -> list[slice]:
-    """Slices of at most `size` that cover `n` rows."""
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+def pieces(n: int, size: int = PIECE, start: int = 0) -> list[slice]:
+    """Slices of at most `size` that cover the rows from `start` to `n`."""
+    return [slice(first, min(first + size, n)) for first in range(start, n, size)]
 
 
 def counted(codes: NDArray[Any], size: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from crowdveil.inference.crew import crew
 from crowdveil.inference.model import Looking, Model, Parameters, Statistics
 from crowdveil.inference.squarem import extrapolate
 from crowdveil.inference.threads import Passes
@@ -40,16 +41,19 @@ def run(
     it worse is taken back. `first` are the parameters to go on from, as they are; without them the model says where to
     start.
     """
-    loop = _Loop(model, session, tol)
-    parameters = model.init() if first is None else first
+    with crew(session.threads):
+        return _run(model, _Loop(model, session, tol), model.init() if first is None else first, max_iter, accelerate)
+
+
+def _run(model: Model, loop: _Loop, parameters: Parameters, max_iter: int, accelerate: bool) -> Run:
     while loop.iterations < max_iter and not loop.converged:
         if accelerate and model.goal != "vanish" and loop.iterations + 3 <= max_iter and loop.trace:
             parameters = _accelerated(loop, parameters)
         else:
             parameters = loop.step(parameters)
-        tell("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=tol)
+        tell("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=loop.tol)
     if loop.iterations and isinstance(model, Looking):
-        parameters = model.seen(session.look(parameters), parameters)
+        parameters = model.seen(loop.session.look(parameters), parameters)
     return Run(parameters, tuple(loop.trace), loop.iterations, loop.converged, loop.warnings(max_iter))
 
 

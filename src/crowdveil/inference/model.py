@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
 from crowdveil.estimate import Floor, Skills
+from crowdveil.inference.crew import shared_out
 from crowdveil.reports import AnyChannel, Reports
 
 Parameters: TypeAlias = Mapping[str, NDArray[Any]]
@@ -212,7 +213,16 @@ def add(total: Statistics, more: Statistics) -> Statistics:
         if name not in total:
             total[name] = np.array(value)
         elif total[name].ndim:
-            total[name] += value
+            _add(total[name], value)
         else:
             total[name] = total[name] + value
     return total
+
+
+def _add(total: NDArray[Any], more: NDArray[Any]) -> None:
+    """Each number by itself, so that it does not matter who adds which."""
+
+    def work(rows: slice) -> None:
+        total[rows] += more[rows]
+
+    shared_out(work, len(total), total[:1].size)

@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from crowdveil.inference.counting import pieces
+from crowdveil.inference.crew import shared_out
 from crowdveil.inference.lanes import add_row
 
 Array = NDArray[Any]
@@ -53,10 +54,15 @@ def log_shares(counts: Array, prior: Array, logs: Array, seen: Array) -> None:
 
     All tables are worker × answer × truth; `prior` is added to every worker's counts.
     """
-    size = max(1, 4 * PIECE // max(1, counts.shape[1] * counts.shape[2]))
-    for part in pieces(len(counts), size):
-        _shares(unrolled(prior))(counts[part], prior, logs[part], seen[part])
-        np.log(logs[part], out=logs[part])
+    row = max(1, counts.shape[1] * counts.shape[2])
+    shares = _shares(unrolled(prior))
+
+    def work(workers: slice) -> None:
+        for part in pieces(workers.stop, max(1, 4 * PIECE // row), workers.start):
+            shares(counts[part], prior, logs[part], seen[part])
+            np.log(logs[part], out=logs[part])
+
+    shared_out(work, len(counts), row)
 
 
 @njit(nogil=True, cache=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.blocks import blocks_for, blocks_of
+from crowdveil.inference.crew import crew, each, processors
 from crowdveil.inference.model import Block, Columns, Looking, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
 
@@ -26,6 +25,10 @@ class Passes(Protocol):
 
     def look(self, parameters: Parameters) -> Statistics:
         """What a model that looks once more sees in all blocks."""
+
+    @property
+    def threads(self) -> int:
+        """How many may work between two passes."""
 
 
 class Session(Passes, Protocol):
@@ -53,7 +56,7 @@ class LocalEngine:
     name: ClassVar[str] = "local"
 
     def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
-        threads = self.threads or _processors()
+        threads = self.threads or processors()
         # Blocks are made one after the other, and a model with a layout of its own lets go of the rows at once.
         held = [_held(model, block) for block in blocks_of(reports, blocks_for(len(reports), threads), gold)]
         return LocalSession(model, [block for block, _ in held], [state for _, state in held], threads)
@@ -96,16 +99,9 @@ class LocalSession:
             total = add(total, statistics) if total else statistics
         return total
 
-    def _each(self, work: Callable[[int], T]) -> Iterable[T]:
-        if len(self.blocks) == 1 or self.threads == 1:
-            return [work(index) for index in range(len(self.blocks))]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, range(len(self.blocks))))
-
-
-def _processors() -> int:
-    """How many this process may use; where the system does not say which, all there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def _each(self, work: Callable[[int], T]) -> Sequence[T]:
+        with crew(self.threads):
+            return each(work, len(self.blocks))
 
 
 def _held(model: Model, block: Block) -> tuple[Block, State]:

@@ -31,6 +31,7 @@ from crowdveil.engines.spark.rows import (
     state_row,
 )
 from crowdveil.inference.base import Method
+from crowdveil.inference.crew import processors
 from crowdveil.inference.model import Model, Parameters, Statistics, add
 
 CHECKPOINT = "checkpoint.npz"
@@ -120,6 +121,10 @@ class SparkBlocks:
         check_same(reached.run, self.run)
         self.passes, self.generation = reached.passes, reached.generation
         return reached.parameters
+
+    @property
+    def threads(self) -> int:
+        return processors()
 
     def e_pass(self, parameters: Parameters) -> Statistics:
         self._checkpoint(parameters)
