@@ -13,6 +13,9 @@ LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --ge
 
 # Compiled kernels are kept between runs and shared by the test processes.
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
+# Python may keep what it compiled even where the environment forbids it: tests start hundreds of processes, and each
+# would spend more time on compiling what it imports than on anything else.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
