@@ -28,7 +28,8 @@ collect_ignore = ["serve.py", "schema_hooks.py", "patient.py"]
 _ROOM = 2**30
 
 
-def _new(homes: Path, name: str) -> Path:
+def new_home(homes: Path, name: str) -> Path:
+    """A folder of its own for a broker or a crowd of devices."""
     return Path(tempfile.mkdtemp(dir=homes, prefix=f"{name}-"))
 
 
@@ -151,7 +152,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def sqlite_server(homes: Path) -> Iterator[Server]:
-    running = Server(_new(homes, "sqlite"))
+    running = Server(new_home(homes, "sqlite"))
     yield running
     running.end()
 
@@ -159,7 +160,7 @@ def sqlite_server(homes: Path) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def postgres_server(postgres: Postgres, homes: Path) -> Iterator[Server]:
     # Two processes, so that no lock of one process can hide a race.
-    running = Server(_new(homes, "postgresql"), postgres.new_database(), "--processes", "2")
+    running = Server(new_home(homes, "postgresql"), postgres.new_database(), "--processes", "2")
     yield running
     running.end()
 
@@ -177,7 +178,7 @@ def make_server(homes: Path) -> Iterator[Callable[..., Server]]:
     made: list[Server] = []
 
     def make(database: str = "", *, home: Path | None = None, demo: bool = False, **environment: str) -> Server:
-        made.append(Server(home or _new(homes, "own"), database, demo=demo, **environment))
+        made.append(Server(home or new_home(homes, "own"), database, demo=demo, **environment))
         return made[-1]
 
     yield make
@@ -216,7 +217,7 @@ def django_here(homes: Path) -> Path:
     """Django in this process, for tests that look at models rather than over HTTP."""
     from crowdveil.broker.start import Place, migrate
 
-    place = Place(_new(homes, "here"))
+    place = Place(new_home(homes, "here"))
     place.enter()
     from django.contrib.auth.hashers import ScryptPasswordHasher
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from broker import plain
+from waiting import until
 
 N_CLIENTS = 6
 N_KILLS = 5
@@ -68,6 +69,16 @@ class Client(threading.Thread):
         }
 
 
+def _let_work(clients: list[Client], receipts: int = 2) -> None:
+    """Until there are some more receipts; whoever did not get one of them is in the middle of something."""
+
+    def received() -> int:
+        return sum(len(client.receipts) for client in clients)
+
+    before = received()
+    until(lambda: received() >= before + receipts, 120, explain=lambda: str([each.failures for each in clients]))
+
+
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_five_kills_under_load(database: str, request: Any, make_server: Any, make_draft: Any) -> None:
     url = request.getfixturevalue("postgres").new_database() if database == "postgresql" else ""
@@ -82,10 +93,10 @@ def test_five_kills_under_load(database: str, request: Any, make_server: Any, ma
     for client in clients:
         client.start()
     for _ in range(N_KILLS):
-        time.sleep(0.7)
+        _let_work(clients)
         server.stop(signal.SIGKILL)
         server.start()
-    time.sleep(0.5)
+    _let_work(clients)
     ended.set()
     for client in clients:
         client.join(150)

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Brokers and devices of these tests write through to the disk as well.
+from broker.conftest import homes as homes
+from broker.conftest import tmp_path as tmp_path
 from device import studies
 from device.server import FixtureBroker
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.conftest import Server, draft
+from broker.conftest import Server, draft, new_home
 from browser.conftest import PHONE
 from browser.test_access import in_light_and_dark, on_the_smallest_phone
 from playwright.sync_api import BrowserContext, Page, expect
@@ -57,8 +57,8 @@ def answer_as_crowd(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("broker"))
+def server(homes: Path) -> Iterator[Server]:
+    running = Server(new_home(homes, "console"))
     yield running
     running.end()
 
@@ -69,14 +69,14 @@ def token(server: Server) -> str:
 
 
 @pytest.fixture(scope="module")
-def answered(server: Server, token: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def answered(server: Server, token: str, homes: Path) -> str:
     """A linkable study with results of every kind."""
     broker = server.broker(token)
     levels = [{"name": "low", "mechanism": "randomized-response", "epsilon": "4", "pay_cents": 40}]
     wanted = draft(questions=questions(), levels=levels, linkable=True, minimum_n=10)
     study = str(broker.call("POST", "/requester/studies", wanted)["id"])
     broker.call("POST", f"/requester/studies/{study}/open")
-    answer_as_crowd(server, study, tmp_path_factory.mktemp("homes"), somebodys, N_WORKERS)
+    answer_as_crowd(server, study, new_home(homes, "crowd"), somebodys, N_WORKERS)
     return study
 
 

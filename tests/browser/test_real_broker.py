@@ -6,11 +6,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
 
 import httpx
 import pytest
-from broker.conftest import Server, draft
+from broker.conftest import Server, draft, new_home
 from browser import journey
 from device import studies
 from playwright.sync_api import BrowserContext, Page, Request, expect
@@ -42,8 +43,8 @@ ANSWERS = {"ill": "yes", "days": "4", "why": "deadline"}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("broker"))
+def server(homes: Path) -> Iterator[Server]:
+    running = Server(new_home(homes, "real"))
     requester = running.requester("Public health lab")
     requester.open(requester.create(draft(title=TITLE, questions=QUESTIONS, protects_participation=True)))
     yield running
