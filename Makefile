@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Without --no-compile pip would compile every module of every package, of which few are ever imported.
 PIP = DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
+LOCKED = $(call PIP,$(1)) --require-hashes --no-build-isolation --no-deps -r
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 # Compiled kernels are kept between runs and shared by the test processes.
@@ -99,7 +100,8 @@ python:
 	@tools/check-python $(PYTHON)
 
 # An environment is: the build backends, the lock, then the package itself. pip refuses an editable install under
-# hashes, hence two steps; no build isolation, so that nothing unlocked is fetched behind our back.
+# hashes, hence two steps; no build isolation, so that nothing unlocked is fetched behind our back. pip unpacks with one
+# processor, so two of them take half a lock each; that nothing is missing is asked when all is there.
 $(VENV)/.run: requirements/run.txt
 $(VENV)/.dev: requirements/dev.txt
 .venv-bench/.bench: requirements/bench.txt
@@ -109,8 +111,11 @@ $(VENV)/.run $(VENV)/.dev .venv-bench/.bench .venv-spark35/.spark35: requirement
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@echo "installing $(filter-out requirements/build.txt,$(filter requirements/%,$^)) into $(@D)"
 	@$(call PIP,$(@D)) --require-hashes -r requirements/build.txt
-	@$(call PIP,$(@D)) --require-hashes --no-build-isolation -r $(filter-out requirements/build.txt,$(filter requirements/%,$^))
+	@awk '/^[a-z0-9]/ { n++ } { print > ("$(@D)/half" n % 2 ".txt") }' $(filter-out requirements/build.txt,$(filter requirements/%,$^))
+	@$(call LOCKED,$(@D)) $(@D)/half0.txt & first=$$!; $(call LOCKED,$(@D)) $(@D)/half1.txt; second=$$?; \
+	wait $$first && exit $$second
 	@$(call PIP,$(@D)) --no-deps --no-build-isolation -e .
+	@$(@D)/bin/python -m pip check --quiet --disable-pip-version-check
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json
