@@ -69,14 +69,16 @@ class Client(threading.Thread):
         }
 
 
-def _let_work(clients: list[Client], receipts: int = 2) -> None:
-    """Until there are some more receipts; whoever did not get one of them is in the middle of something."""
+def _let_work(clients: list[Client]) -> None:
+    """Until there are two more receipts for each of them, by when they are all in the middle of something else."""
 
     def received() -> int:
         return sum(len(client.receipts) for client in clients)
 
     before = received()
-    until(lambda: received() >= before + receipts, 120, explain=lambda: str([each.failures for each in clients]))
+    until(
+        lambda: received() >= before + 2 * len(clients), 120, explain=lambda: str([each.failures for each in clients])
+    )
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
