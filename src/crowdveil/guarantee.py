@@ -6,12 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from crowdveil.errors import InputError
 from crowdveil.exact import decimal_text, json_number
+from crowdveil.settings import Rule, checked
 
 Unit: TypeAlias = Literal["value", "cell", "vector"]
+POSITIVE = Rule(
+    "a positive finite number",
+    lambda epsilon: 0 < epsilon < math.inf,
+    fix="choose for example 1, or mechanism none for no privacy",
+)
+Epsilon: TypeAlias = Annotated[float, POSITIVE]
 
 # From here on doubles are whole numbers.
 _WHOLE = 2.0**53
@@ -106,14 +112,5 @@ def round_down(amount: float, digits: int = 4) -> str:
 
 
 def positive_epsilon(epsilon: float) -> float:
-    """The one check of a requested ε."""
-    try:
-        number = float(epsilon) if isinstance(epsilon, int) else epsilon
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number <= 0:
-        raise InputError(
-            f"epsilon must be a positive finite number; got {number}",
-            fix="choose for example 1, or mechanism none for no privacy",
-        )
-    return float(number)
+    """The one check of a requested ε, for one that is not the setting of anything."""
+    return float(checked("epsilon", epsilon, Epsilon))

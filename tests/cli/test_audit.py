@@ -74,10 +74,7 @@ def test_own_code_is_found_in_the_working_directory(tmp_path: Path) -> None:
         (("randomized-response", "--epsilon", 1e308), "epsilon must be from 1e-100 to 700"),
         (("randomized-response", "--epsilon", 1e-300), "epsilon must be from 1e-100 to 700"),
         (("randomized-response", "--epsilon", 1e-30), "cannot keep ε 1e-30"),
-        (
-            ("randomized-response", "--param", "epsilon=[1]"),
-            "epsilon of mechanism randomized-response must be a number",
-        ),
+        (("randomized-response", "--param", "epsilon=[1]"), "epsilon must be a number; got [1]"),
         (("gaussian", "--param", "sigma=1e-300"), "sigma must be a positive number of ordinary size"),
         (("math:cos", "--epsilon", 1, "--scale", "1:5", "--delta", "nan"), "δ of a claim must be from 0"),
     ],

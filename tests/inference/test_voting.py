@@ -115,9 +115,9 @@ def test_what_a_method_is_not_for_is_refused_with_an_alternative() -> None:
     hidden = protected(choice_crowd(7, n_options=2, n_questions=5)[0], 1.0, 1, protect_participation=True)
     with pytest.raises(InputError, match="which read any channel"):
         PrivateDawidSkene().fit(hidden)
-    with pytest.raises(InputError, match="weighing must be one of"):
+    with pytest.raises(InputError, match="weighing must be log-odds, linear, crh or catd; got 'guess'"):
         WeightedVote(weighing="guess")
-    with pytest.raises(InputError, match="precision of method one-coin must be auto or float32 or float64"):
+    with pytest.raises(InputError, match="precision must be auto, float32 or float64; got 'half'"):
         method("one-coin", precision="half").fit(three)
     with pytest.raises(InputError, match="method must be one of"):
         method("oracle")

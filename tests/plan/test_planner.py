@@ -175,8 +175,8 @@ def test_people_read_the_same() -> None:
     [
         (["--epsilon", "0", "--workers", "5"], "epsilon must be a positive finite number"),
         (["--epsilon", "1e-300", "--workers", "5"], "no mechanism serves this domain"),
-        (["--epsilon", "1", "--workers", "9" * 21], "workers and questions must be at most"),
-        (["--epsilon", "1", "--workers", "0"], "workers and questions must be at least 1"),
+        (["--epsilon", "1", "--workers", "9" * 21], "n_workers must be from 1 to 1000000000"),
+        (["--epsilon", "1", "--workers", "0"], "n_workers must be from 1 to"),
         (["--epsilon", "1", "--workers", "5", "--share", "0"], "share must be above 0"),
         (["--epsilon", "1", "--workers", "5", "--skill", "genius"], "skill must be one of expert"),
         (["--epsilon", "1", "--workers", "5", "--target-error", "-1"], "target error must be a positive"),

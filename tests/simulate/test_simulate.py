@@ -72,7 +72,11 @@ def test_truths_are_spelled_as_a_truth_file_spells_them() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({"share": 0.0}, "share must be above 0"), ({"n_workers": 0}, "at least one worker"), ({"size": 3}, "parameters")],
+    [
+        ({"share": 0.0}, "share must be above 0"),
+        ({"n_workers": 0}, "workers must be from 1"),
+        ({"size": 3}, "parameters"),
+    ],
 )
 def test_a_crowd_that_cannot_be_is_refused(changes: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):

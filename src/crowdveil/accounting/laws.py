@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from crowdveil.divergence import renyi_of
 from crowdveil.errors import InputError
 from crowdveil.exact import log_up, times_up
 from crowdveil.guarantee import Unit
+from crowdveil.settings import Rule, check_settings
 from crowdveil.two_layer_law import report_laws, value_epsilon, value_epsilon_at_most, vector_epsilon
 
 # Fractions of a longer joint law take too long; its bound is within a few hundredths there.
@@ -29,6 +30,13 @@ _LARGEST = 1e100
 # A few products and functions of doubles err by less than this.
 _UP = 1 + 1e-14
 _LEAST_MU, _LARGEST_MU = 1e-9, 1e6
+_MU = Rule(
+    f"0, or from {_LEAST_MU:g} to {_LARGEST_MU:g}: noise of a Gaussian release from a millionth to a billion ranges",
+    lambda mu: mu == 0 or _LEAST_MU <= mu <= _LARGEST_MU,
+)
+# A release costs something or nothing: below 0 it would pay others' privacy back.
+_LOSS = Rule(f"0 or more, and below {_LARGEST:g} or infinite", lambda loss: 0 <= loss <= _LARGEST or loss == math.inf)
+_OPTIONS = Rule(f"from 2 to {10**9}", lambda options: 2 <= options <= 10**9)
 
 
 class Law(ABC):
@@ -99,12 +107,12 @@ class PureLaw(Law):
     """A report of which only ε is known: every ε-private pair is a blurred binary randomised response of that ε."""
 
     kind: ClassVar[str] = "pure"
-    epsilon: float
+    epsilon: Annotated[float, _LOSS]
     unit: Unit = "value"
     protects_participation: bool = False
 
     def __post_init__(self) -> None:
-        _check_loss("ε", self.epsilon)
+        check_settings(self)
 
     @property
     def rho(self) -> float:  # type: ignore[override]
@@ -149,17 +157,12 @@ class GaussianLaw(Law):
     kind: ClassVar[str] = "gaussian"
     # At every finite ε its δ is above zero.
     chargeable: ClassVar[bool] = False
-    mu: float
+    mu: Annotated[float, _MU]
     unit: Unit = "value"
     protects_participation: bool = False
 
     def __post_init__(self) -> None:
-        _check_loss("μ", self.mu)
-        if self.mu and not _LEAST_MU <= self.mu <= _LARGEST_MU:
-            raise InputError(
-                f"the noise of a Gaussian release must be between a millionth and a billion times the range; got μ "
-                f"{self.mu:g}"
-            )
+        check_settings(self)
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
@@ -194,16 +197,14 @@ class TwoLayerLaw(Law):
     chargeable: ClassVar[bool] = False
     low: Fraction
     high: Fraction
-    n_options: int
+    n_options: Annotated[int, _OPTIONS]
     unit: Unit = "value"
     protects_participation: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high <= 1 or self.n_options < 2:
-            raise InputError(
-                f"a two-layer spend needs 0 ≤ low ≤ high ≤ 1 and two options or more; got {self.low}, {self.high} and "
-                f"{self.n_options}"
-            )
+        check_settings(self)
+        if not 0 <= self.low <= self.high <= 1:
+            raise InputError(f"a two-layer spend needs 0 ≤ low ≤ high ≤ 1; got {self.low} and {self.high}")
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
@@ -244,7 +245,7 @@ class SharedSecret(TwoLayerLaw):
     """
 
     kind: ClassVar[str] = "shared-secret"
-    most_options: int = 2
+    most_options: Annotated[int, _OPTIONS] = 2
 
     def of_some(self, changed: int, total: int) -> PureLaw:
         ends = [TwoLayerLaw(self.low, self.high, n_options) for n_options in (self.n_options, self.most_options)]
@@ -261,16 +262,10 @@ class Unprotected(PureLaw):
     """The report is the answer: listed by name beside every guarantee, never summed into one."""
 
     kind: ClassVar[str] = "unprotected"
-    epsilon: float = math.inf
+    epsilon: Annotated[float, _LOSS] = math.inf
 
     def to_json(self) -> dict[str, Any]:
         return {}
-
-
-def _check_loss(what: str, amount: float) -> None:
-    """A release costs something or nothing: below 0 it would pay others' privacy back."""
-    if not amount >= 0 or _LARGEST < amount < math.inf:
-        raise InputError(f"the {what} of a release must be 0 or more, and below {_LARGEST:g}; got {amount}")
 
 
 def law_of_channel(channel: Channel) -> Law:

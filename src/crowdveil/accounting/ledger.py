@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, rho_max
+from crowdveil.accounting.conversion import DEFAULT_DELTA, rho_max
 from crowdveil.accounting.nano import SATURATED, amount_of, nano_down, nano_up
 from crowdveil.accounting.spend import Spend
 from crowdveil.accounting.storage import NOTHING, Charge, Line, MemoryStorage, Receipt, Storage
 from crowdveil.errors import BudgetError, InputError
-from crowdveil.guarantee import positive_epsilon, round_down, round_up
+from crowdveil.guarantee import Epsilon, round_down, round_up
+from crowdveil.settings import Rule, check_settings
 
 CARRIED_OVER = "carried-over"
 
@@ -26,14 +28,12 @@ class Budget:
     counts.
     """
 
-    epsilon: float
-    delta: float = DEFAULT_DELTA
+    epsilon: Epsilon
+    delta: Annotated[float, Rule("0, or above 0 and below 1", lambda delta: 0 <= delta < 1)] = DEFAULT_DELTA
     cap: Charge = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        positive_epsilon(self.epsilon)
-        if self.delta != 0:
-            check_delta(self.delta)
+        check_settings(self)
         cap = Charge(nano_down(self.epsilon), nano_down(rho_max(self.epsilon, self.delta)))
         object.__setattr__(self, "cap", cap)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from crowdveil.accounting.laws import (
     ChannelLaw,
@@ -22,8 +22,10 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 from crowdveil.exact import times_up
 from crowdveil.guarantee import Unit
+from crowdveil.settings import Rule, check_settings
 
 FORMAT = "crowdveil-spend/1"
+_REPORTS = Rule("a whole number of reports, 1 or more and of at most 15 digits", lambda count: 1 <= count < 10**15)
 _SPELLED = re.compile(r"[0-9]{1,400}([./][0-9]{1,400})?")
 
 
@@ -42,11 +44,10 @@ class Spend:
 
     law: Law
     name: str
-    count: int = 1
+    count: Annotated[int, _REPORTS] = 1
 
     def __post_init__(self) -> None:
-        if not _is_count(self.count):
-            raise InputError(f"count must be a whole number of reports, 1 or more; got {self.count!r}")
+        check_settings(self)
 
     @classmethod
     def through(cls, channel: Channel, *, name: str, count: int = 1) -> Spend:

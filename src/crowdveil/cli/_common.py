@@ -63,7 +63,7 @@ def parameters_of(pairs: list[str] | None) -> dict[str, Any]:
             raise InputError(f"--param must be name=value; got {pair!r}")
         try:
             parameters[name.replace("-", "_")] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             parameters[name.replace("-", "_")] = value
     return parameters
 

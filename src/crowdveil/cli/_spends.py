@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
@@ -84,16 +83,7 @@ def _bare(parameters: dict[str, Any]) -> Law:
     if "epsilon" not in parameters:
         raise InputError("parameters must hold epsilon", fix='for example {"epsilon": 1, "scale": "1:5"}')
     protects = parameters.get("protect_participation") is True
-    return PureLaw(positive_epsilon(_float(parameters["epsilon"])), "cell" if protects else "value", protects)
-
-
-def _float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"epsilon must be a number; got {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    return PureLaw(positive_epsilon(parameters["epsilon"]), "cell" if protects else "value", protects)
 
 
 def _parameters(text: str) -> dict[str, Any]:

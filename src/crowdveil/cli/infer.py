@@ -33,6 +33,7 @@ from crowdveil.files.cache import read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.write import is_parquet
 from crowdveil.inference import METHODS, Method, method
+from crowdveil.inference.fitting import known_truth
 from crowdveil.inference.scores import baselines, score
 from crowdveil.reports import Reports
 
@@ -123,10 +124,9 @@ def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
         raise FileError("no gold question is among the questions", fix="check that the ids agree", source=path.name)
     for question, truth in gold.items():
         try:
-            table.domain.code(truth)
+            known_truth(question, truth, table.domain)
         except DomainError as error:
-            problem = f"the truth of question {question!r} cannot be used: {error.problem}"
-            raise FileError(problem, fix=error.fix, field="truth", source=path.name) from None
+            raise FileError(error.problem, fix=error.fix, field="truth", source=path.name) from None
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from crowdveil.errors import InputError
 from crowdveil.files import write_answers
 from crowdveil.files.folders import folder_for
 from crowdveil.files.write import is_parquet, write_table
-from crowdveil.registry import check_parameters
+from crowdveil.registry import check_names
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd, preset
 from crowdveil.simulate.presets import Recipe
 
@@ -80,7 +80,7 @@ def _recipe(name: str | None, changes: dict[str, Any]) -> Recipe:
     if domain is None:
         raise InputError("say which crowd to make up", fix="give --preset NAME, --options a,b,c or --scale LOW:HIGH")
     kind = ChoiceCrowd if isinstance(domain, Choices) else ScaleCrowd
-    check_parameters("this crowd", kind, changes)
+    check_names("this crowd", kind, changes)
     return kind(**{"n_workers": _DEFAULT_WORKERS, "n_questions": _DEFAULT_QUESTIONS, **changes})
 
 

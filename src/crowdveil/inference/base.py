@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.model import Closing, Columns, Context, Model, Parameters, Rows, Statistics
 from crowdveil.inference.threads import Engine, LocalEngine
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, Number, check_settings
 
 
 class Method(ABC):
@@ -89,25 +88,18 @@ class WithoutIteration(Method):
 class IterativeMethod(Method):
     """A method that the driver iterates: it supplies the model, and any engine can run it.
 
-    `tol` is the share of the objective below which a change counts as none. `engine` says where the blocks live.
+    `tol` is the share of the objective below which a change counts as none; below 0 all `max_iter` iterations are made.
+    `engine` says where the blocks live.
     """
 
-    max_iter: int = 100
-    tol: float = 1e-6
+    max_iter: AtLeastOne = 100
+    tol: Number = 1e-6
     accelerate: bool = False
     engine: Engine = field(default_factory=LocalEngine)
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise InputError(f"max_iter must be at least 1; got {self.max_iter}")
+        check_settings(self)
 
     @abstractmethod
     def model(self, context: Context) -> Model:
         """The model of one table."""
-
-
-def positive(method: Method, *names: str) -> None:
-    """Refuse settings by which would be divided, or that would outweigh all reports."""
-    for name in names:
-        if not 0 < getattr(method, name) < math.inf:
-            raise InputError(f"{name} must be positive and finite; got {getattr(method, name):g}")

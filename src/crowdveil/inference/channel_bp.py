@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import IterativeMethod, positive
+from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
@@ -25,6 +24,7 @@ from crowdveil.inference.type_model import TypeModel
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.inference.worker_types import MANY_OPTIONS, worker_types
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, Number, Positive, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +42,14 @@ class ChannelBP(IterativeMethod):
     name: ClassVar[str] = "channel-bp"
     summary: ClassVar[str] = "choices by belief propagation through the known channels"
 
-    max_iter: int = 200
-    tol: float = 1e-4
-    type_weight: float = 10.0
+    max_iter: AtLeastOne = 200
+    tol: Number = 1e-4
+    type_weight: Positive = 10.0
     classes: Literal["weighed", "learned", "even"] = "weighed"
-    class_smoothing: float = CLASS_SMOOTHING
-    damping: float = 0.3
+    class_smoothing: Positive = CLASS_SMOOTHING
+    damping: Annotated[float, Rule("from 0 to below 1", lambda damping: 0 <= damping < 1)] = 0.3
     precision: Precision = "float32"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        IterativeMethod.__post_init__(self)
-        if self.classes not in ("weighed", "learned", "even"):
-            raise InputError(f"classes must be weighed, learned or even; got {self.classes!r}")
-        positive(self, "type_weight", "class_smoothing")
-        if not 0 <= self.damping < 1:
-            raise InputError(f"damping must be from 0 to below 1; got {self.damping:g}")
 
     def model(self, context: Context) -> TypeModel | EitherModel:
         emission = reading(context)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from crowdveil.bounds.floor import scale_floor
 from crowdveil.domain import Scale
-from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import IterativeMethod, positive
+from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
@@ -32,6 +31,7 @@ from crowdveil.inference.truth_grid import TruthGrid, finest, quantiles, truth_g
 from crowdveil.inference.truth_law import ON_LEVELS, TruthLaw
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, Number, Positive
 
 Array = NDArray[Any]
 _ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
@@ -198,18 +198,12 @@ class ChannelEM(IterativeMethod):
     summary: ClassVar[str] = "numbers on a scale, the workers' spreads and the channels taken into account"
     numeric: ClassVar[bool] = True
 
-    max_iter: int = 100
-    tol: float = 3e-3
-    spread_weight: float = 20.0
-    truth_weight: float = 0.5
+    max_iter: AtLeastOne = 100
+    tol: Number = 3e-3
+    spread_weight: Positive = 20.0
+    truth_weight: Positive = 0.5
     truths: Truths = "anywhere"
     precision: Precision = "float32"
-
-    def __post_init__(self) -> None:
-        IterativeMethod.__post_init__(self)
-        positive(self, "spread_weight", "truth_weight")
-        if self.truths not in ("anywhere", "on-scale"):
-            raise InputError(f"truths must be anywhere or on-scale; got {self.truths!r}")
 
     def model(self, context: Context) -> ChannelEMModel:
         return ChannelEMModel(

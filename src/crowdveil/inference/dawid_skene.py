@@ -23,6 +23,7 @@ from crowdveil.inference.model import Closing, Columns, Context, Parameters, Row
 from crowdveil.inference.sureness import sureness
 from crowdveil.inference.votes import CLASS_SMOOTHING, noise_of, table_channels
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, NotNegative, Number, shown
 
 Array = NDArray[Any]
 MAX_ENTRIES = 1 << 28
@@ -45,7 +46,7 @@ class DawidSkene(IterativeMethod):
     Each row of a confusion has a Dirichlet prior. Where workers gave enough answers it is a "reference" prior of one
     answer, otherwise it is "fitted" to the crowd; `prior` "none" is maximum likelihood. `class_smoothing` are
     pseudo-questions per class. `gold` maps questions to truths that are known; `history` maps workers to counts,
-    truth × answer, from earlier work. Both hold during the whole iteration.
+    truth × answer, from earlier work. Both hold during the whole iteration, and ids that no report has are left aside.
 
     >>> from crowdveil import Answers, Choices, Reports
     >>> crowd = [("ada", "nynyny"), ("bob", "nynyny"), ("cy", "yyyyyy")]
@@ -58,18 +59,18 @@ class DawidSkene(IterativeMethod):
     name: ClassVar[str] = "dawid-skene"
     summary: ClassVar[str] = "each worker's confusion and the truths together, by EM through the channel"
 
-    max_iter: int = 500
-    tol: float = 1e-8
+    max_iter: AtLeastOne = 500
+    tol: Number = 1e-8
     prior: Prior = "auto"
-    class_smoothing: float = CLASS_SMOOTHING
+    class_smoothing: NotNegative = CLASS_SMOOTHING
     precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
     history: Mapping[Hashable, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         IterativeMethod.__post_init__(self)
-        if self.prior not in ("auto", "fitted", "reference", "none"):
-            raise InputError(f"prior must be auto, fitted, reference or none; got {self.prior!r}")
+        for worker, counts in self.history.items():
+            _earlier(worker, counts)
 
     def model(self, context: Context) -> ConfusionModel:
         n_options = context.domain.size
@@ -132,8 +133,22 @@ class DawidSkene(IterativeMethod):
         n_options = model.emission.n_options
         counts = np.zeros((model.context.n_workers, model.emission.n_answers, n_options))
         for worker, code in codes.items():
-            counts[code, :n_options] = np.asarray(self.history[worker], dtype=np.float64).T
+            counts[code, :n_options] = _earlier(worker, self.history[worker], n_options).T
         return replace(model, history=counts)
+
+
+def _earlier(worker: Hashable, counts: object, n_options: int | None = None) -> NDArray[np.float64]:
+    """A worker's counts from earlier work, truth × answer, with a row for each of the options where they are known."""
+    try:
+        table = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        table = np.array(np.nan)
+    side = n_options or (len(table) if table.ndim else 0)
+    if table.shape != (side, side) or not ((table >= 0) & (table < np.inf)).all():
+        size = f" of {n_options} × {n_options}" if n_options else ""
+        problem = f"the history of worker {worker!r} must be a table{size} of counts from 0 up, truth × answer"
+        raise InputError(f"{problem}; got {shown(counts)}")
+    return table
 
 
 def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.domain import Domain
+from crowdveil.errors import DomainError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.blocks import context_of
@@ -53,7 +55,7 @@ def finished(
         converged=done.converged,
         objective=model.objective,
         trace=done.trace,
-        warnings=done.warnings,
+        warnings=(*done.warnings, *_strangers(method, reports)),
         parameters=known,
     )
     return closed(method, estimate, reports, columns, known)
@@ -154,5 +156,24 @@ def gold_codes(gold: Mapping[Hashable, object] | None, reports: Reports) -> NDAr
     """The known truths as codes, in the order of the questions; -1 where there is none."""
     if not gold:
         return None
-    truths = [gold.get(question) for question in reports.questions.tolist()]
-    return reports.domain.encode(truths)
+    asked = reports.questions.tolist()
+    return np.array([known_truth(question, gold.get(question), reports.domain) for question in asked], dtype=np.int32)
+
+
+def known_truth(question: Hashable, truth: object, domain: Domain) -> int:
+    """The code of a truth that is known; refused where nobody could have answered so."""
+    try:
+        return domain.code(truth)
+    except DomainError as error:
+        problem = f"the truth of question {question!r} cannot be used: {error.problem}"
+        raise DomainError(problem, fix=error.fix) from None
+
+
+def _strangers(method: Method, reports: Reports) -> tuple[str, ...]:
+    """A warning where known truths, or earlier work, are about nobody here: mostly ids that are spelled otherwise."""
+    known = {"gold": ("questions", reports.questions), "history": ("workers", reports.workers)}
+    return tuple(
+        f"{name} names none of the {what}; check that the ids agree"
+        for name, (what, ids) in known.items()
+        if (given := getattr(method, name, None)) and not any(each in given for each in ids.tolist())
+    )

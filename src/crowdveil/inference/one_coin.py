@@ -22,6 +22,7 @@ from crowdveil.inference.model import Closing, Columns, Context, Parameters, Row
 from crowdveil.inference.sureness import sureness
 from crowdveil.inference.votes import CLASS_SMOOTHING, class_pull, noise_of, table_channels
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, NotNegative, Number
 
 Array = NDArray[Any]
 _LEAST = 1e-6
@@ -165,10 +166,10 @@ class OneCoin(IterativeMethod):
     name: ClassVar[str] = "one-coin"
     summary: ClassVar[str] = "one probability of being right per worker, by EM through the channel"
 
-    max_iter: int = 500
-    tol: float = 1e-8
+    max_iter: AtLeastOne = 500
+    tol: Number = 1e-8
     classes: Literal["even", "learned"] = "even"
-    class_smoothing: float = CLASS_SMOOTHING
+    class_smoothing: NotNegative = CLASS_SMOOTHING
     precision: Precision = "auto"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 

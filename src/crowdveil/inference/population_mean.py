@@ -7,14 +7,13 @@ like the others. So that is tested first; where they do not, every level counts 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from crowdveil.domain import Domain
-from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.blocks import blocks_of, context_of
@@ -26,6 +25,7 @@ from crowdveil.inference.ratios import Ratio, Sums, crowd_of, ratio_of, sums_of
 from crowdveil.inference.threads import LocalSession
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
+from crowdveil.settings import Rule, check_settings
 
 Array = NDArray[Any]
 
@@ -52,11 +52,10 @@ class PopulationMean(Method):
     tol: ClassVar[float] = 0.0
     accelerate: ClassVar[bool] = False
 
-    significance: float = 0.05
+    significance: Annotated[float, Rule("above 0 and below 1", lambda level: 0 < level < 1)] = 0.05
 
     def __post_init__(self) -> None:
-        if not 0 < self.significance < 1:
-            raise InputError(f"significance must be between 0 and 1; got {self.significance:g}")
+        check_settings(self)
 
     def model(self, context: Context) -> PopulationMeanModel:
         return PopulationMeanModel(context=context, significance=self.significance)

@@ -7,7 +7,7 @@ end. It is here for comparison; `one-coin` and `channel-bp` use the channel from
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from crowdveil.inference.model import Closing, Columns, Context, Parameters, Row
 from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
+from crowdveil.settings import Rule
 
 Array = NDArray[Any]
 
@@ -84,13 +85,8 @@ class PrivateDawidSkene(IterativeMethod):
     name: ClassVar[str] = "private-dawid-skene"
     summary: ClassVar[str] = "Wang & Xu's Algorithm 1: two options, abilities rescaled for the noise"
 
-    margin: float = 0.01
+    margin: Annotated[float, Rule("from 0 to below 0.5", lambda margin: 0 <= margin < 0.5)] = 0.01
     precision: Precision = "auto"
-
-    def __post_init__(self) -> None:
-        IterativeMethod.__post_init__(self)
-        if not 0 <= self.margin < 0.5:
-            raise InputError(f"margin must be from 0 to below 0.5; got {self.margin:g}")
 
     def model(self, context: Context) -> PrivateDawidSkeneModel:
         for channel in table_channels(context.channels):

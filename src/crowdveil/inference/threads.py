@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from crowdveil.inference.blocks import blocks_for, blocks_of
 from crowdveil.inference.crew import crew, each, processors
 from crowdveil.inference.model import Block, Columns, Looking, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
+from crowdveil.settings import Rule, check_settings
 
 T = TypeVar("T")
+_THREADS = Rule("from 0 to 1024", lambda threads: 0 <= threads <= 1024)
 
 
 class Passes(Protocol):
@@ -52,8 +54,11 @@ class Engine(Protocol):
 class LocalEngine:
     """Threads over blocks on this machine; `threads` 0 means one per processor that may be used."""
 
-    threads: int = 0
+    threads: Annotated[int, _THREADS] = 0
     name: ClassVar[str] = "local"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
         threads = self.threads or processors()

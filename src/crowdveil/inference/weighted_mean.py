@@ -8,7 +8,7 @@ worker F is the sum of distances, and the limit is the median.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.special import chdtri
 
 from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
-from crowdveil.inference.base import IterativeMethod, positive
+from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.clipping import (
     hidden_means_seen,
@@ -48,6 +48,7 @@ from crowdveil.inference.numbers import (
 )
 from crowdveil.inference.ratios import Ratio, Sums, around, crowd_of, middle_of, ratio_of, sums_of
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, Number, Rule
 
 Array = NDArray[Any]
 _RATIO = "participation is protected, so the weighted mean is a ratio of two noisy sums; use channel-em"
@@ -211,15 +212,11 @@ class WeightedMean(IterativeMethod):
     summary: ClassVar[str] = "Sun's Algorithm 1: workers weigh by the inverse of the spread of their errors"
     numeric: ClassVar[bool] = True
 
-    max_iter: int = 200
-    tol: float = 1e-8
+    max_iter: AtLeastOne = 200
+    tol: Number = 1e-8
     as_answers: bool = False
-    least_spread: float = 1e-6
+    least_spread: Annotated[float, Rule("above 0 and at most 1", lambda share: 0 < share <= 1)] = 1e-6
     """The smallest spread a worker may have, as a share of the domain's range."""
-
-    def __post_init__(self) -> None:
-        IterativeMethod.__post_init__(self)
-        positive(self, "least_spread")
 
     def model(self, context: Context) -> WeightedMeanModel:
         low, high = bounds_of(context.domain)

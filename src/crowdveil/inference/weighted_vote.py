@@ -21,6 +21,7 @@ from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.votes import channel_worth, effective_counts, table_channels
 from crowdveil.reports import Reports
+from crowdveil.settings import Number
 
 Array = NDArray[Any]
 Weighing = Literal["log-odds", "linear", "crh", "catd"]
@@ -151,14 +152,9 @@ class WeightedVote(IterativeMethod):
     summary: ClassVar[str] = "Li's truth discovery: votes count by how often their worker agrees with the outcome"
     shares: ClassVar[bool] = True
 
-    tol: float = 0.0
+    tol: Number = 0.0
     weighing: Weighing = "log-odds"
     as_answers: bool = False
-
-    def __post_init__(self) -> None:
-        IterativeMethod.__post_init__(self)
-        if self.weighing not in ("log-odds", "linear", "crh", "catd"):
-            raise InputError(f"weighing must be one of log-odds, linear, crh, catd; got {self.weighing!r}")
 
     def model(self, context: Context) -> WeightedVoteModel:
         return WeightedVoteModel(context=context, weighing=self.weighing, as_answers=self.as_answers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -12,12 +12,28 @@ from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
-from crowdveil.errors import InputError
-from crowdveil.guarantee import Guarantee, positive_epsilon
+from crowdveil.guarantee import POSITIVE, Guarantee
 from crowdveil.reports import Reports
 from crowdveil.sampler import draw
+from crowdveil.settings import Rule, check_settings
 
-LEAST_SIGMA = 1e-100
+# Beyond, e^ε or the square of a noise that hides so much, or so little, is no number any more.
+LEAST_EPSILON, LARGEST_EPSILON, LEAST_SIGMA = 1e-100, 700.0, 1e-100
+ORDINARY = Rule(
+    f"from {LEAST_EPSILON:g} to {LARGEST_EPSILON:g}",
+    lambda epsilon: LEAST_EPSILON <= epsilon <= LARGEST_EPSILON,
+    fix="use mechanism none for no privacy",
+)
+Requested: TypeAlias = Annotated[float, POSITIVE, ORDINARY]
+NoiseEpsilon: TypeAlias = Annotated[float, POSITIVE, Rule("from 1e-100 to 1e+100", lambda e: 1e-100 <= e <= 1e100)]
+Sigma: TypeAlias = Annotated[
+    float | None,
+    Rule(
+        "a positive number of ordinary size",
+        lambda sigma: LEAST_SIGMA <= sigma <= 1 / LEAST_SIGMA,
+        fix="use mechanism none for no noise",
+    ),
+]
 
 
 class Mechanism(ABC):
@@ -69,19 +85,11 @@ class ChannelMechanism(Mechanism):
 class EpsilonMechanism(ChannelMechanism):
     """A channel mechanism that is described by its ε alone."""
 
-    epsilon: float
+    epsilon: Requested
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-
-
-def ordinary_sigma(sigma: float) -> None:
-    """The one check of a requested standard deviation; the square of a smaller or larger one is no number any more."""
-    if not LEAST_SIGMA <= sigma <= 1 / LEAST_SIGMA:
-        raise InputError(
-            f"sigma must be a positive number of ordinary size; got {sigma}", fix="use mechanism none for no noise"
-        )
+        check_settings(self)
 
 
 def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> Reports:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 
 from crowdveil.answers import Answers
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
-from crowdveil.errors import InputError, UnservableError
-from crowdveil.guarantee import Guarantee, positive_epsilon
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.errors import UnservableError
+from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.matrix_factorization import report_variance
-from crowdveil.mechanisms.profiles import Sign, question_profiles
+from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
 from crowdveil.mechanisms.reporting import Fill, all_rows, filled, laplace_noise, number_range, number_reports
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
+from crowdveil.settings import NotNegative, Seed, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,20 +32,16 @@ class DenseFactorization(Mechanism):
     name: ClassVar[str] = "dense-factorization"
     summary: ClassVar[str] = "matrix factorisation with ∅ filled and every question fitted: the repaired guarantee"
     research_only: ClassVar[bool] = True
-    epsilon: float
-    factors: int = 20
-    ridge: float = 0.0
+    epsilon: NoiseEpsilon
+    factors: Factors = 20
+    ridge: NotNegative = 0.0
     sign: Sign = "signed"
     fill: Fill = "middle"
-    seed: int = 0
+    seed: Seed = 0
     protect_participation: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        if self.sign not in get_args(Sign):
-            raise InputError(f"sign must be signed or positive; got {self.sign!r}")
-        if self.factors < 1 or not 0 <= self.ridge < float("inf"):
-            raise InputError(f"factors must be at least 1 and ridge not negative; got {self.factors} and {self.ridge}")
+        check_settings(self)
 
     def guarantee(self, domain: Domain) -> Guarantee:
         number_range(domain)  # refuses a domain without numbers

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.exact import decimal_text
 from crowdveil.forms import Clamp
-from crowdveil.guarantee import positive_epsilon
-from crowdveil.mechanisms.base import ChannelMechanism, ordinary_sigma
+from crowdveil.guarantee import POSITIVE
+from crowdveil.mechanisms.base import ORDINARY, ChannelMechanism, Sigma
 from crowdveil.mechanisms.tables import BELOW, BITS, at_most, scale_of, verified
+from crowdveil.settings import check_settings
 
 MAX_LEVELS = 1000
 _REACH = 3.0
@@ -38,17 +39,14 @@ class DiscreteGaussian(ChannelMechanism):
 
     name: ClassVar[str] = "discrete-gaussian"
     summary: ClassVar[str] = "move the level by bell-shaped noise, clamped three σ beyond the scale"
-    epsilon: float | None = None
-    sigma: float | None = None
+    epsilon: Annotated[float | None, POSITIVE, ORDINARY] = None
+    sigma: Sigma = None
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.sigma is None):
             raise InputError("discrete-gaussian needs either epsilon or sigma", fix="give exactly one of them")
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        if self.sigma is not None:
-            ordinary_sigma(self.sigma)
+        check_settings(self)
 
     def channel(self, domain: Domain) -> Channel:
         scale = scale_of(domain, self.name)

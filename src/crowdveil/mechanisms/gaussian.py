@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from scipy.special import log_ndtr, ndtr
 
@@ -12,8 +12,8 @@ from crowdveil.answers import Answers
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError, UnservableError
-from crowdveil.guarantee import Guarantee, positive_epsilon
-from crowdveil.mechanisms.base import Mechanism, ordinary_sigma
+from crowdveil.guarantee import POSITIVE, Guarantee
+from crowdveil.mechanisms.base import ORDINARY, Mechanism, Sigma
 from crowdveil.mechanisms.reporting import (
     Fill,
     all_rows,
@@ -25,10 +25,12 @@ from crowdveil.mechanisms.reporting import (
 )
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
+from crowdveil.settings import Rule, check_settings
 
 # γ of the privacy levels on Loki's five-point scale, whose range is 4.
 LEVELS = {"low": 3.0, "medium": 6.0, "high": 12.0}
 _LOKI_RANGE = 4.0
+_DELTA = Rule("above 0 and below 1", lambda delta: 0 < delta < 1, fix="choose for example 1e-6")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,26 +49,21 @@ class Gaussian(Mechanism):
     name: ClassVar[str] = "gaussian"
     summary: ClassVar[str] = "Gaussian noise on the number at Loki's levels; δ > 0 and safe in real arithmetic only"
     research_only: ClassVar[bool] = True
-    epsilon: float | None = None
+    epsilon: Annotated[float | None, POSITIVE, ORDINARY] = None
     level: str | None = None
-    sigma: float | None = None
-    delta: float = 0.01
+    sigma: Sigma = None
+    delta: Annotated[float, _DELTA] = 0.01
     protect_participation: bool = False
     fill: Fill = "middle"
 
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.epsilon, self.level, self.sigma)) != 1:
             raise InputError("mechanism gaussian needs exactly one of epsilon, level and sigma")
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        check_settings(self)
         if self.level == "none":
             raise UnservableError("level none is no privacy at all", fix="use mechanism none")
         if self.level is not None and self.level not in LEVELS:
             raise InputError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
-        if self.sigma is not None:
-            ordinary_sigma(self.sigma)
-        if not 0 < self.delta < 1:
-            raise InputError(f"delta must be above 0 and below 1; got {self.delta}", fix="choose for example 1e-6")
 
     def noise_sigma(self, domain: Domain) -> float:
         """γ in the units of the scale; Loki's levels grow with the range."""

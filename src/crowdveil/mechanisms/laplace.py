@@ -8,8 +8,8 @@ from typing import ClassVar
 from crowdveil.answers import Answers
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
-from crowdveil.guarantee import Guarantee, positive_epsilon
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.reporting import (
     Fill,
     all_rows,
@@ -21,6 +21,7 @@ from crowdveil.mechanisms.reporting import (
 )
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
+from crowdveil.settings import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +39,13 @@ class Laplace(Mechanism):
     name: ClassVar[str] = "laplace"
     summary: ClassVar[str] = "Laplace noise on the number, ∅ filled with a level; safe in real arithmetic only"
     research_only: ClassVar[bool] = True
-    epsilon: float
+    epsilon: NoiseEpsilon
     protect_participation: bool = False
     fill: Fill = "middle"
     paper_scale: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        check_settings(self)
 
     def noise_scale(self, domain: Domain) -> float:
         return (domain.size if self.paper_scale else number_range(domain)) / self.epsilon

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from crowdveil.answers import Answers
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, uniforms
-from crowdveil.errors import InputError, UnservableError
-from crowdveil.guarantee import Guarantee, positive_epsilon
-from crowdveil.mechanisms.base import Mechanism
-from crowdveil.mechanisms.profiles import Sign, question_profiles
+from crowdveil.errors import UnservableError
+from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
+from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
 from crowdveil.mechanisms.reporting import all_rows, laplace_noise, number_range, number_reports
 from crowdveil.noise import NoiseRecord
 from crowdveil.progress import counted
 from crowdveil.reports import Reports
+from crowdveil.settings import AtLeastOne, NotNegative, Number, Seed, check_settings
 
 Solver: TypeAlias = Literal["closed-form", "gradient"]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -41,31 +42,24 @@ class MatrixFactorization(Mechanism):
     name: ClassVar[str] = "matrix-factorization"
     summary: ClassVar[str] = "release what a noisy profile of the worker predicts; hides values, not participation"
     research_only: ClassVar[bool] = True
-    epsilon: float
-    factors: int = 20
+    epsilon: NoiseEpsilon
+    factors: Factors = 20
     solver: Solver = "closed-form"
-    ridge: float = 0.0
+    ridge: NotNegative = 0.0
     sign: Sign = "signed"
     paper_scale: bool = False
-    seed: int = 0
-    max_iter: int = 2000
-    tol: float = 1e-8
+    seed: Seed = 0
+    max_iter: AtLeastOne = 2000
+    tol: Number = 1e-8
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        check_settings(self)
         if self.protect_participation:
             raise UnservableError(
                 "mechanism matrix-factorization does not hide participation, whatever the paper says",
                 fix="use dense-factorization",
             )
-        if self.solver not in get_args(Solver) or self.sign not in get_args(Sign):
-            raise InputError(
-                "solver must be closed-form or gradient, and sign signed or positive; "
-                f"got {self.solver!r} and {self.sign!r}"
-            )
-        if self.factors < 1 or not 0 <= self.ridge < float("inf"):
-            raise InputError(f"factors must be at least 1 and ridge not negative; got {self.factors} and {self.ridge}")
 
     def noise_scale(self, domain: Domain) -> float:
         return (domain.size if self.paper_scale else number_range(domain)) / self.epsilon

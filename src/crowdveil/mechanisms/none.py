@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from crowdveil.channel import Channel, identity
 from crowdveil.domain import Domain
 from crowdveil.errors import UnservableError
 from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.settings import Rule, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +18,11 @@ class NoPrivacy(ChannelMechanism):
 
     name: ClassVar[str] = "none"
     summary: ClassVar[str] = "no privacy at all: the report is the answer"
-    epsilon: float | None = None
+    epsilon: Annotated[float | None, Rule("positive", lambda epsilon: epsilon > 0)] = None
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.protect_participation:
             raise UnservableError(
                 "mechanism none protects nothing, participation included", fix="use randomized-response"

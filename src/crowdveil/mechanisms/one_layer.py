@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.forms import Rotate
-from crowdveil.guarantee import positive_epsilon
-from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.guarantee import POSITIVE
+from crowdveil.mechanisms.base import ORDINARY, ChannelMechanism
 from crowdveil.mechanisms.randomized_response import rotation
+from crowdveil.settings import Rule, check_settings
+
+_FLIP = Rule("a probability above 0 and below 1", lambda flip: 0 < flip < 1, fix="use mechanism none for no privacy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +32,14 @@ class OneLayer(ChannelMechanism):
 
     name: ClassVar[str] = "one-layer"
     summary: ClassVar[str] = "flip to another option with one public probability, or the one ε asks for"
-    epsilon: float | None = None
-    flip: float | None = None
+    epsilon: Annotated[float | None, POSITIVE, ORDINARY] = None
+    flip: Annotated[float | None, _FLIP] = None
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.flip is None):
             raise InputError("mechanism one-layer needs either epsilon or flip", fix="give exactly one of them")
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        elif self.flip is None or not 0 < self.flip < 1:
-            raise InputError(
-                f"flip must be a probability above 0 and below 1; got {self.flip}",
-                fix="use mechanism none for no privacy",
-            )
+        check_settings(self)
 
     def channel(self, domain: Domain) -> Channel:
         symbols = self.symbols(domain)

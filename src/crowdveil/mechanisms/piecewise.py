@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, expm1, tanh
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import MAX_TABLE_INPUTS, Channel
 from crowdveil.domain import Domain
-from crowdveil.errors import InputError
 from crowdveil.mechanisms.base import EpsilonMechanism
 from crowdveil.mechanisms.tables import (
     BELOW,
@@ -49,11 +48,6 @@ class Piecewise(EpsilonMechanism):
     name: ClassVar[str] = "piecewise"
     summary: ClassVar[str] = "report a number around the level, unbiased; variants duchi and hybrid"
     variant: Variant = "piecewise"
-
-    def __post_init__(self) -> None:
-        EpsilonMechanism.__post_init__(self)
-        if self.variant not in get_args(Variant):
-            raise InputError(f"variant must be piecewise, duchi or hybrid; got {self.variant!r}")
 
     def channel(self, domain: Domain) -> Channel:
         scale, symbols = scale_of(domain, self.name), self.symbols(domain)

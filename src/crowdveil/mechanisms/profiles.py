@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.entropy import Keystream, uniforms
+from crowdveil.settings import Rule
 
+# Beyond, the matrix of the factors fills a computer's memory.
+_MOST_FACTORS = 10_000
 Sign: TypeAlias = Literal["signed", "positive"]
+Factors: TypeAlias = Annotated[int, Rule(f"from 1 to {_MOST_FACTORS}", lambda factors: 1 <= factors <= _MOST_FACTORS)]
 
 
 def question_profiles(n_factors: int, n_questions: int, *, sign: Sign, seed: int) -> NDArray[np.float64]:

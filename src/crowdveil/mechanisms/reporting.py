@@ -11,7 +11,7 @@ from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
-from crowdveil.errors import DomainError, InputError, UnservableError
+from crowdveil.errors import DomainError, UnservableError
 from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
 
@@ -77,18 +77,21 @@ def filler(domain: Domain, fill: Fill) -> float:
     if fill in ("middle", "random"):
         return float(numbers.min() + numbers.max()) / 2
     if isinstance(fill, str) or not numbers.min() <= fill <= numbers.max():
-        raise InputError(f"fill must be middle, random or a number within the levels; got {fill!r}")
+        raise DomainError(f"fill must be middle, random or a number within the levels; got {fill!r}")
     return float(fill)
 
 
 def number_range(domain: Domain) -> float:
     """The width of the levels: the most that one answer can move a number."""
     try:
-        return float(np.ptp(domain.numbers))
+        width = float(np.ptp(domain.numbers))
     except DomainError as refusal:
         raise UnservableError(
             "this mechanism adds noise to numbers; got options that are none", fix="use randomized-response for options"
         ) from refusal
+    if not width:
+        raise UnservableError("this mechanism hides one number among others; got only one", fix="use mechanism none")
+    return width
 
 
 def laplace_noise(entropy: Entropy, n: int, scale: float) -> NDArray[np.float64]:

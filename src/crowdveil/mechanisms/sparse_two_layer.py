@@ -13,12 +13,13 @@ from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
-from crowdveil.guarantee import Guarantee, positive_epsilon
+from crowdveil.guarantee import Guarantee
 from crowdveil.joint import JointChannel
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.mechanisms.base import Mechanism, Requested
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.mechanisms.reporting import all_rows, coded_reports, shifted
 from crowdveil.reports import Reports
+from crowdveil.settings import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,11 @@ class SparseTwoLayer(Mechanism):
     name: ClassVar[str] = "sparse-two-layer"
     summary: ClassVar[str] = "randomised response with ∅ and a secret ε per worker between 0 and twice the request"
     research_only: ClassVar[bool] = True
-    epsilon: float
+    epsilon: Requested
     protect_participation: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        check_settings(self)
 
     def guarantee(self, domain: Domain) -> Guarantee:
         largest = 2 * self.epsilon

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,16 @@ from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee
 from crowdveil.joint import JointChannel
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.mechanisms.base import LARGEST_EPSILON, Mechanism
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.mechanisms.reporting import coded_reports, given_rows, shifted
 from crowdveil.reports import Reports
+from crowdveil.settings import PROBABILITY, Rule, check_settings
 from crowdveil.two_layer_law import claimed_epsilon, value_epsilon, value_epsilon_at_most, vector_epsilon
 
 # Fractions grow with every answer; beyond, an upper bound takes over that is close by then.
 _EXACT_UP_TO = 64
+_CLAIMED = Rule(f"from 0 to {LARGEST_EPSILON:g}", lambda epsilon: 0 <= epsilon <= LARGEST_EPSILON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +46,27 @@ class TwoLayer(Mechanism):
     name: ClassVar[str] = "two-layer"
     summary: ClassVar[str] = "flip with a secret probability drawn once per worker; ε grows with the answers"
     research_only: ClassVar[bool] = True
-    epsilon: float | None = None
-    low: float | None = None
-    high: float | None = None
+    epsilon: Annotated[float | None, _CLAIMED] = None
+    low: Annotated[float | None, PROBABILITY] = None
+    high: Annotated[float | None, PROBABILITY] = None
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.protect_participation:
             raise UnservableError("mechanism two-layer has no report for ∅", fix="use sparse-two-layer")
         if (self.low is None) != (self.high is None) or (self.epsilon is None) == (self.low is None):
             raise InputError("mechanism two-layer needs either epsilon or both low and high")
-        if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
-            raise InputError(f"epsilon must be a finite number not below 0; got {self.epsilon}")
-        if self.low is not None and self.high is not None and not 0 <= self.low < self.high <= 1:
-            raise InputError(f"two-layer needs 0 ≤ low < high ≤ 1; got {self.low} and {self.high}")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise InputError(f"low must be below high; got {self.low} and {self.high}")
 
     def bounds(self, domain: Domain) -> tuple[Fraction, Fraction]:
         """The interval of flip probabilities; from ε by (a + b)/2 = (s − 1)/(e^ε + s − 1) (Theorems 6.2 and 6.4)."""
+        if domain.size < 2:
+            raise UnservableError(
+                f"mechanism {self.name} needs two options or more to flip between; got one",
+                fix="use randomized-response",
+            )
         if self.low is not None and self.high is not None:
             return Fraction(str(self.low)), Fraction(str(self.high))
         assert self.epsilon is not None

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
-from crowdveil.errors import InputError
-from crowdveil.guarantee import positive_epsilon
+from crowdveil.guarantee import Epsilon
 from crowdveil.plan.skill import CrowdSkill
+from crowdveil.settings import Count, Rule, Share, check_settings
 
 Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
 _MOST_POINTS = 301
 _BEYOND = 0.4
-_MOST = 10**9
+_MAY_BE_NONE = Rule(f"from 0 to {10**9}", lambda workers: 0 <= workers <= 10**9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +26,10 @@ class CrowdPart:
     """The workers of a study who report through the same channel: everybody at one level of privacy."""
 
     channel: Channel
-    n_workers: int
+    n_workers: Annotated[int, _MAY_BE_NONE]
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,27 +40,15 @@ class Setting:
     """
 
     domain: Domain
-    epsilon: float
-    n_workers: int
-    share: float
+    epsilon: Epsilon
+    n_workers: Count
+    share: Share
     crowd: CrowdSkill
-    n_questions: int = 100
+    n_questions: Count = 100
     protect_participation: bool = False
 
     def __post_init__(self) -> None:
-        positive_epsilon(self.epsilon)
-        if self.n_workers < 1 or self.n_questions < 1:
-            raise InputError(
-                f"workers and questions must be at least 1; got {self.n_workers} workers, {self.n_questions} questions"
-            )
-        if max(self.n_workers, self.n_questions) > _MOST:
-            raise InputError(
-                f"workers and questions must be at most {_MOST}; got {self.n_workers} and {self.n_questions}"
-            )
-        if not 0 < self.share <= 1:
-            raise InputError(
-                f"share must be above 0 and at most 1; got {self.share}", fix="1 is: everybody answers all"
-            )
+        check_settings(self)
 
     def with_workers(self, n_workers: int) -> Setting:
         return replace(self, n_workers=n_workers)

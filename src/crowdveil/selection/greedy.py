@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.errors import InputError
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
 from crowdveil.selection.selection import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished
+from crowdveil.settings import Rule, check_settings
 
 # A worker who costs nothing at all is divided by this instead of by zero.
 _FREE = 1e-12
+_FAIRNESS = Rule("from 0 (money only) to 1 (privacy only)", lambda fairness: 0 <= fairness <= 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +30,11 @@ class Greedy:
 
     name: ClassVar[str] = "greedy"
     summary: ClassVar[str] = "the worker who lowers the expected error most per unit of cost, until that harms"
-    fairness: float = 0.0
+    fairness: Annotated[float, _FAIRNESS] = 0.0
     paper_mode: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.fairness <= 1:
-            raise InputError(f"fairness must be from 0 (money only) to 1 (privacy only); got {self.fairness}")
+        check_settings(self)
 
     def select(
         self, history: History, candidates: Candidates, budget: float, *, given: Sequence[int] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from crowdveil.entropy import entropy_from, uniforms
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
 from crowdveil.selection.selection import Selection, check_budget, fill, finished, measured
+from crowdveil.settings import SEED, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,10 @@ class RandomWorkers:
 
     name: ClassVar[str] = "random"
     summary: ClassVar[str] = "workers in random order, as long as the money lasts"
-    seed: int | None = None
+    seed: Annotated[int | None, SEED] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(uniforms(entropy_from(self.seed), len(candidates)))

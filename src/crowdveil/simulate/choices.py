@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, generator, participation
+from crowdveil.settings import COUNT, Count, Probability, Rule, Share, check_settings
+from crowdveil.simulate.crowd import Crowd, answers_of, are_shares, generator, participation
+
+_RISING = Rule("two probabilities in rising order", lambda ends: 0 <= ends[0] <= ends[1] <= 1)
+_EXPERTS = Rule("from 0 to the number of workers", lambda experts: 0 <= experts <= 10**9)
+_SHARES = Rule("numbers from 0 up, not all 0", lambda shares: not shares or are_shares(shares))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,29 +29,22 @@ class ChoiceCrowd:
     (120, True)
     """
 
-    n_workers: int
-    n_questions: int
+    n_workers: Count
+    n_questions: Count
     domain: Choices
-    ability: tuple[float, float] = (0.5, 0.9)
-    experts: int = 0
-    bias: float = 0.0
-    share: float = 0.3
-    answers_per_worker: int | None = None
-    class_shares: tuple[float, ...] = ()
+    ability: Annotated[tuple[float, float], _RISING] = (0.5, 0.9)
+    experts: Annotated[int, _EXPERTS] = 0
+    bias: Probability = 0.0
+    share: Share = 0.3
+    answers_per_worker: Annotated[int | None, COUNT] = None
+    class_shares: Annotated[tuple[float, ...], _SHARES] = ()
 
     def __post_init__(self) -> None:
-        check_size(self.n_workers, self.n_questions, self.share)
-        if not 0 <= self.ability[0] <= self.ability[1] <= 1:
-            raise InputError(f"ability must be two probabilities in rising order; got {self.ability}")
-        if not 0 <= self.experts <= self.n_workers:
-            raise InputError(f"experts must be from 0 to the number of workers; got {self.experts}")
-        if not 0 <= self.bias <= 1:
-            raise InputError(f"bias must be from 0 to 1; got {self.bias:g}")
+        check_settings(self)
+        if self.experts > self.n_workers:
+            raise InputError(f"experts must be {_EXPERTS.words}; got {self.experts} of {self.n_workers}")
         if self.class_shares and len(self.class_shares) != self.domain.size:
             raise InputError(f"class_shares must have {self.domain.size} entries; got {len(self.class_shares)}")
-        if self.class_shares and not (min(self.class_shares) >= 0 and sum(self.class_shares) > 0):
-            raise InputError(f"class_shares must be numbers from 0 up, not all 0; got {self.class_shares}")
-        check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
         rng = generator(seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from crowdveil.answers import Answers
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import InputError
+
+# Beyond, sums are no numbers any more.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,14 +64,6 @@ def answers_of(grid: NDArray[Any], answered: NDArray[np.bool_], domain: Domain) 
     return Answers(worker, question, grid[worker, question], names("w", n_workers), names("q", n_questions), domain)
 
 
-def check_size(n_workers: int, n_questions: int, share: float) -> None:
-    """A crowd that can be drawn."""
-    if n_workers < 1 or n_questions < 1:
-        raise InputError(f"a crowd needs at least one worker and one question; got {n_workers} and {n_questions}")
-    if not 0 < share <= 1:
-        raise InputError(f"share must be above 0 and at most 1; got {share:g}", fix="it is the part that is answered")
-
-
 def generator(seed: int | None) -> np.random.Generator:
     """What a crowd is drawn from."""
     if seed is not None and seed < 0:
@@ -76,7 +71,6 @@ def generator(seed: int | None) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def check_answers(each: int | None) -> None:
-    """A crowd in which nobody answers anything is a slip."""
-    if each is not None and each < 1:
-        raise InputError(f"answers_per_worker must be at least 1; got {each}")
+def are_shares(numbers: Sequence[float]) -> bool:
+    """Numbers that become probabilities when they are divided by their sum."""
+    return all(0 <= number <= LARGEST for number in numbers) and any(numbers)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import InputError
-from crowdveil.registry import check_parameters, meant
+from crowdveil.registry import check_names, meant
 from crowdveil.simulate.choices import ChoiceCrowd
 from crowdveil.simulate.scales import ScaleCrowd
 
@@ -51,5 +51,5 @@ def preset(name: str, **changes: Any) -> Recipe:
     recipe = PRESETS.get(name)
     if recipe is None:
         raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}", fix=meant(name, PRESETS))
-    check_parameters(f"preset {name}", type(recipe), changes)
+    check_names(f"preset {name}", type(recipe), changes)
     return replace(recipe, **changes)

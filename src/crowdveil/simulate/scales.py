@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, check_answers, check_size, generator, participation
+from crowdveil.settings import COUNT, Count, Rule, Share, check_settings
+from crowdveil.simulate.crowd import (
+    LARGEST,
+    Crowd,
+    answers_of,
+    are_shares,
+    generator,
+    participation,
+)
 
-# Beyond, sums are no numbers any more.
-_LARGEST = 1e100
 TRUTHS: dict[str, Callable[[np.random.Generator, int, Scale], NDArray[np.float64]]] = {
     "normal": lambda rng, n, scale: rng.normal(0.0, 1.0, n),
     "uniform": lambda rng, n, scale: rng.uniform(float(scale.low), float(scale.high), n),
     "middle": lambda rng, n, scale: rng.normal(float(scale.low + scale.high) / 2, scale.range / 6, n),
 }
 """Laws of the truth: N(0, 1) wherever the scale lies (Sun), uniform on the scale, or gathered around its middle."""
+
+_SIGMAS = Rule(
+    "numbers from 0 up, of ordinary size", lambda sigmas: sigmas and all(0 <= sigma <= LARGEST for sigma in sigmas)
+)
+_SHIFT = Rule("a standard deviation, 0 or more, of ordinary size", lambda shift: 0 <= shift <= LARGEST)
+_LEVELS = Rule(
+    "names with numbers from 0 up, not all 0", lambda levels: not levels or are_shares([share for _, share in levels])
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,25 +46,20 @@ class ScaleCrowd:
     ((20, 3), True)
     """
 
-    n_workers: int
-    n_questions: int
+    n_workers: Count
+    n_questions: Count
     domain: Scale
-    sigmas: tuple[float, ...] = (1.0, 5.0)
-    shift: float = 0.0
-    share: float = 0.1
-    answers_per_worker: int | None = None
+    sigmas: Annotated[tuple[float, ...], _SIGMAS] = (1.0, 5.0)
+    shift: Annotated[float, _SHIFT] = 0.0
+    share: Share = 0.1
+    answers_per_worker: Annotated[int | None, COUNT] = None
     truth: str = "normal"
-    levels: tuple[tuple[str, float], ...] = ()
+    levels: Annotated[tuple[tuple[str, float], ...], _LEVELS] = ()
 
     def __post_init__(self) -> None:
-        check_size(self.n_workers, self.n_questions, self.share)
+        check_settings(self)
         if self.truth not in TRUTHS:
             raise InputError(f"truth must be one of {', '.join(TRUTHS)}; got {self.truth!r}")
-        if not self.sigmas or not all(0 <= sigma <= _LARGEST for sigma in self.sigmas):
-            raise InputError(f"sigmas must be numbers from 0 up, of ordinary size; got {self.sigmas}")
-        if not 0 <= self.shift <= _LARGEST:
-            raise InputError(f"shift must be a standard deviation, 0 or more, of ordinary size; got {self.shift:g}")
-        check_answers(self.answers_per_worker)
 
     def draw(self, seed: int | None = None) -> Crowd:
         rng = generator(seed)

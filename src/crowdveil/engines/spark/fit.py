@@ -21,7 +21,7 @@ from crowdveil.inference import METHODS, Auto
 from crowdveil.inference.auto import choose, explained
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.driver import Run, run
-from crowdveil.inference.fitting import configuration, meaning
+from crowdveil.inference.fitting import configuration, known_truth, meaning
 from crowdveil.inference.model import Closing, Judged, Judgement, Model, lasting
 
 
@@ -153,7 +153,7 @@ def _settings(method: Method) -> str:
 
 def _gold_codes(method: object, job: Job) -> dict[Hashable, int]:
     gold: Mapping[Hashable, object] = getattr(method, "gold", {})
-    return {question: job.reports.domain.code(truth) for question, truth in gold.items()}
+    return {question: known_truth(question, truth, job.reports.domain) for question, truth in gold.items()}
 
 
 def _skills(method: Method, closing: Closing) -> Skills:
