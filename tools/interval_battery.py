@@ -5,20 +5,12 @@ python tools/interval_battery.py [--seed N] [--kinds 150] [--truths 1000] [METHO
 
 from __future__ import annotations
 
-import argparse
-import secrets
-import sys
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
+from interval_crowds import Crowd, Floats, arguments, counted, crowd_of, drawn_answerers, law_of, reported, say
 
-from crowdveil import Answers, Reports, Scale
-from crowdveil.entropy import entropy_from
 from crowdveil.errors import CrowdveilError
-from crowdveil.inference import method
-from crowdveil.mechanisms import mechanism
 
 METHODS = ("mean", "weighted-mean", "median", "channel-em", "population-mean")
 MECHANISMS = (
@@ -32,7 +24,6 @@ MECHANISMS = (
 LEVELS = [2, 3, 4, 5, 5, 7, 10, 10, 11, 21, 21, 26, 51, 101, 101]
 TRUTHS = ["uniform", "uniform", "normal", "skewed", "levels", "wide-normal"]
 MOST_TABLES, MOST_REPORTS = 30, 30_000
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +78,7 @@ def truths_of(kind: Kind, rng: np.random.Generator) -> Floats:
     return np.clip(rng.normal(top / 2, top / (6 if kind.truth == "normal" else 4), n), 0, top)
 
 
-def crowd_of(kind: Kind, rng: np.random.Generator) -> tuple[Answers, Floats, Floats]:
-    """Answers, the truths, and what the crowd's mean would be."""
+def crowd(kind: Kind, rng: np.random.Generator) -> Crowd:
     top, n, each = kind.top, kind.n_questions, kind.per_question
     truth, n_workers = truths_of(kind, rng), max(each + 2, n * each // kind.load)
     sigma = np.full(n_workers, kind.spread)
@@ -100,71 +90,42 @@ def crowd_of(kind: Kind, rng: np.random.Generator) -> tuple[Answers, Floats, Flo
         bias = np.where(few, rng.choice([-1, 1], n_workers) * 1.5 * kind.spread, 0)
     if kind.crowd == "spammers":
         random = rng.random(n_workers) < 0.1
-    worker = np.concatenate([rng.choice(n_workers, each, replace=False) for _ in range(n)]).astype(np.int32)
-    question = np.repeat(np.arange(n, dtype=np.int32), each)
+    worker, question = drawn_answerers(n_workers, n, each, rng)
     thought = truth[question] + bias[worker] + sigma[worker] * rng.standard_normal(n * each)
-    answer = np.clip(np.rint(thought), 0, top)
-    answer = np.where(random[worker], rng.integers(0, top + 1, n * each), answer).astype(np.int32)
+    guessed = rng.integers(0, top + 1, n * each)
+    answer = np.where(random[worker], guessed, np.clip(np.rint(thought), 0, top))
     some = rng.choice(n_workers, min(n_workers, 60), replace=False) if n_workers > 60 else np.arange(n_workers)
     asked = np.arange(n_workers) if n_workers * n * top < 4e7 else some
-    edges, opinion = np.arange(top) + 0.5, np.zeros(n)
-    for who in asked:
-        opinion += (
-            top / 2 if random[who] else ndtr((truth[:, None] + bias[who] - edges) / sigma[who]).sum(axis=1)
-        ) / len(asked)
-    scale = Scale(kind.low, kind.low + top)
-    answers = Answers(worker, question, answer, np.arange(n_workers), np.arange(n), scale)
-    return answers, truth + kind.low, opinion + kind.low
-
-
-def reported(kind: Kind, answers: Answers, rng: np.random.Generator) -> Reports:
-    if kind.mechanism is None:
-        return Reports.unprotected(answers)
-    hiding = {"protect_participation": True} if kind.hidden else {}
-    chosen = mechanism(kind.mechanism, epsilon=kind.epsilon, **hiding)
-    return chosen.randomize(answers, entropy_from(int(rng.integers(2**31))))
+    honest = asked[~random[asked]]
+    law = law_of(truth, top, sigma[honest].tolist(), bias[honest].tolist(), 1 - len(honest) / len(asked))
+    return crowd_of((worker, question), answer, truth, law, n_workers=n_workers, low=kind.low)
 
 
 def shares_held(kind: Kind, seed: int, names: list[str], n_truths: int) -> dict[str, float]:
     """By method: how many of the truths (`population-mean`: of the crowd's means) its intervals hold."""
     rng, found = np.random.default_rng(seed), {name: list[float]() for name in names}
+    hiding = {"protect_participation": True} if kind.hidden else {}
     for _ in range(min(MOST_TABLES, max(1, -(-n_truths // kind.n_questions)))):
-        answers, truth, opinion = crowd_of(kind, rng)
+        people = crowd(kind, rng)
         try:
-            reports = reported(kind, answers, rng)
+            reports = reported(people.answers, kind.mechanism, kind.epsilon, rng, **hiding)
         except CrowdveilError:
             # Some mechanisms do not serve so many levels.
             return {}
         for name in names:
-            try:
-                estimate = method(name).fit(reports)
-            except CrowdveilError:
-                # Votes of some channels cannot be unbiased, and what needs them refuses.
-                continue
-            target = opinion if name == "population-mean" else truth
-            held = (estimate.low <= target + 1e-9) & (target - 1e-9 <= estimate.high)
-            found[name].append(float(held[np.isfinite(estimate.value)].mean()))
+            if (each := counted(name, reports, people)) is not None:
+                found[name].append(each.held)
     return {name: float(np.mean(each)) for name, each in found.items() if each}
 
 
-def say(*what: object) -> None:
-    sys.stdout.write(" ".join(map(str, what)) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("methods", nargs="*", default=list(METHODS))
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31))
-    parser.add_argument("--kinds", type=int, default=150)
-    parser.add_argument("--truths", type=int, default=1000)
-    chosen = parser.parse_args()
-    rng, cells = np.random.default_rng(chosen.seed), []
+    chosen = arguments(str(__doc__), METHODS, kinds=150, truths=1000)
+    rng, cells = np.random.default_rng(chosen.seed), list[tuple[str, float]]()
     say(f"seed {chosen.seed}, {chosen.kinds} kinds")
     for _ in range(chosen.kinds):
         kind, seed = drawn(rng), int(rng.integers(2**31))
         held = shares_held(kind, seed, chosen.methods, chosen.truths)
-        cells += [(name, share) for name, share in held.items()]
+        cells += held.items()
         outside = {name: round(share, 3) for name, share in held.items() if not 0.9 <= share <= 0.98}
         if outside:
             say(asdict(kind), outside)
