@@ -21,7 +21,7 @@ from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
-from crowdveil.inference.finishing import LEVEL, normalised
+from crowdveil.inference.finishing import ENDS, LEVEL, normalised
 from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
 from crowdveil.inference.message_model import MessageModel, reading, skills_of
 from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
@@ -34,7 +34,6 @@ from crowdveil.reports import Reports
 from crowdveil.settings import AtLeastOne, Number, Positive
 
 Array = NDArray[Any]
-_ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 Truths = Literal["anywhere", "on-scale"]
 _AS_FOUND = 0.1
 """How likely the law that was found is where another one fits as well."""
@@ -107,9 +106,9 @@ class ChannelEMModel(MessageModel):
         weights, laws, grids = zip(*self._explanations(parameters), strict=True)
         logs = [self._logs(block, parameters, state, grid) for grid in grids]
         priors = [weight * law.parts(grid) for weight, law, grid in zip(weights, laws, grids, strict=True)]
-        value, low, high = quantiles(grids[0], logs[:1], priors[:1], (0.5, *_ENDS))
+        value, low, high = quantiles(grids[0], logs[:1], priors[:1], (0.5, *ENDS))
         if len(logs) > 1:
-            low, high = quantiles(grids[0], logs, priors, _ENDS)
+            low, high = quantiles(grids[0], logs, priors, ENDS)
         return self._said([np.clip(value, low, high), low, high], state.answered) | {
             "confidence": np.where(state.answered, LEVEL, 0.0)
         }
@@ -177,7 +176,7 @@ class ChannelEMModel(MessageModel):
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         grid = finest(self.grid)
         law, nothing = TruthLaw.read(parameters["law"]), np.zeros((1, len(grid.points)))
-        return self._said(quantiles(grid, [nothing], [law.parts(grid)], (0.5, *_ENDS)), answered)
+        return self._said(quantiles(grid, [nothing], [law.parts(grid)], (0.5, *ENDS)), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

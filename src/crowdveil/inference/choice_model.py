@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from crowdveil.inference.blocks import SMALL
 from crowdveil.inference.counting import pieces
 from crowdveil.inference.emission import Emission
-from crowdveil.inference.finishing import QUANTILE, chosen, normalised, on_simplex
+from crowdveil.inference.finishing import chosen, normalised, odds_interval, on_simplex, rivals
 from crowdveil.inference.layout import Layout, kernels, layout_of
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Statistics
 from crowdveil.inference.sureness import POWERS, asked, foretold_at, sureness, tempered, with_sureness
 
 Array = NDArray[Any]
 Precision = Literal["auto", "float32", "float64"]
-_NO_GOLD = np.empty(0, dtype=np.int32)
-_MANY = 1 << 20
+_COUNTABLE = 1 << 24
+"""Single precision counts no further by ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class ChoiceModel(ABC):
             posterior, objective, classes = self._posterior(block, parameters, layout)
         else:
             posterior, objective, classes = self._votes(block, layout)
-        # Single precision stops counting at 2^24; a worker with that many reports is counted in double.
-        wide = self.precision == "float64" or len(layout) > _MANY * 16
+        # A worker may have given all of a block's reports.
+        wide = self.precision == "float64" or len(layout) > _COUNTABLE
         counts = np.empty((layout.n_cells, self.emission.n_options), dtype=np.float64 if wide else np.float32)
         kernels().sweep_counts(layout, posterior, counts)
         statistics = self.collect(counts, parameters, layout) | self.more(counts, posterior, parameters, layout)
@@ -126,7 +126,7 @@ class ChoiceModel(ABC):
         total = self._room(block)
         log_classes = parameters["log_classes"].astype(total.dtype)
         logs = self.logs(parameters, layout)
-        objective, classes = kernels().sweep_posterior(layout, logs, log_classes, self._gold(block), total)
+        objective, classes = kernels().sweep_posterior(layout, logs, log_classes, block.known, total)
         return total, objective, classes
 
     def _votes(self, block: Block, layout: Layout) -> tuple[Array, float, Array]:
@@ -135,7 +135,7 @@ class ChoiceModel(ABC):
         symbols = np.arange(layout.n_cells) if layout.cells is None else layout.cells
         kernels().sweep_logs(layout, self._identity()[symbols % self.emission.n_symbols], total)
         posterior = on_simplex(total)
-        gold = self._gold(block)
+        gold = block.known
         known = np.flatnonzero(gold >= 0)
         posterior[known] = np.eye(self.emission.n_options, dtype=posterior.dtype)[gold[known]]
         return posterior, float("nan"), posterior[layout.answered].sum(axis=0, dtype=np.float64)
@@ -145,9 +145,6 @@ class ChoiceModel(ABC):
 
     def _room(self, block: Block) -> Array:
         return np.empty((block.n_questions, self.emission.n_options), dtype=self.precision)
-
-    def _gold(self, block: Block) -> Array:
-        return _NO_GOLD if block.gold is None else block.gold
 
 
 def working_precision(asked: Precision, n_reports: int) -> Literal["float32", "float64"]:
@@ -178,16 +175,8 @@ def _results(value: Array, posterior: Array, variance: Array) -> Columns:
     report's log-likelihood varies under the value and under its closest rival.
     """
     answered, rows, top = value >= 0, np.arange(len(value)), np.maximum(value, 0)
-    rivals = posterior.copy()
-    rivals[rows, top] = -1
-    rival = rivals.argmax(axis=1)
+    rival = rivals(posterior, top)
     spread = np.sqrt(np.maximum(variance[rows, top] + variance[rows, rival], 0.0).astype(np.float64))
-    share = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
-    odds = np.log(share) - np.log1p(-share)
-    low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
-    return {
-        "value": value,
-        "confidence": np.where(answered, posterior[rows, top].astype(np.float64), 0.0),
-        "low": np.where(answered, low, 0.0),
-        "high": np.where(answered, high, 1.0),
-    }
+    share = posterior[rows, top].astype(np.float64)
+    low, high = odds_interval(share, spread, answered)
+    return {"value": value, "confidence": np.where(answered, share, 0.0), "low": low, "high": high}

@@ -15,8 +15,8 @@ from scipy.special import ndtr
 
 from crowdveil.domain import Domain
 from crowdveil.inference.model import Columns, Statistics
-from crowdveil.inference.numbers import bounds_of, half_step, noise_at
-from crowdveil.inference.ratios import Sums, around, middle_of
+from crowdveil.inference.numbers import bounds_of, half_step, middle_of, noise_at
+from crowdveil.inference.ratios import Sums, around
 from crowdveil.reports import AnyChannel
 
 Array = NDArray[Any]

@@ -1,4 +1,4 @@
-"""From numbers to an estimate: choosing the value, simplex projection, intervals of shares."""
+"""From numbers to an estimate: votes as shares, the value that is chosen, and intervals of what is said of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 LEVEL = 0.95
-QUANTILE = float(ndtri(0.5 + LEVEL / 2))
+ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+QUANTILE = float(ndtri(ENDS[1]))
 
 
 def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -55,3 +56,21 @@ def wilson(share: NDArray[np.float64], count: NDArray[np.float64]) -> tuple[NDAr
     centre = (share * count + square / 2) / (count + square)
     reach = QUANTILE * np.sqrt(share * (1 - share) * count + square / 4) / (count + square)
     return np.clip(centre - reach, 0.0, 1.0), np.clip(centre + reach, 0.0, 1.0)
+
+
+def rivals(posterior: NDArray[Any], option: NDArray[Any]) -> NDArray[np.int64]:
+    """For each question the likeliest of the other options."""
+    others = posterior.copy()
+    others[np.arange(len(option)), option] = -1
+    rival: NDArray[np.int64] = others.argmax(axis=1)
+    return rival
+
+
+def odds_interval(
+    share: NDArray[Any], spread: NDArray[np.float64], answered: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The bounds of a probability whose log-odds have this standard deviation; 0 and 1 where nobody answered."""
+    sure = np.clip(share.astype(np.float64), 1e-12, 1 - 1e-12)
+    odds = np.log(sure) - np.log1p(-sure)
+    low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
+    return np.where(answered, low, 0.0), np.where(answered, high, 1.0)

@@ -19,10 +19,8 @@ from crowdveil.estimate import Floor, Skills
 from crowdveil.inference.counting import counted, summed
 from crowdveil.inference.finishing import on_simplex, wilson
 from crowdveil.inference.model import Columns, Context, Judgement, Rows, Statistics
-from crowdveil.inference.numbers import bounds_of, numbers_of, pooled, shrunk, sums
+from crowdveil.inference.numbers import middle_of, noise_of_channel, numbers_of, pooled, shrunk, sums
 from crowdveil.inference.votes import channel_worth, table_channels
-from crowdveil.noise import NoiseRecord
-from crowdveil.reports import AnyChannel
 
 _MAX_LEVELS = 256
 _TOO_LITTLE = "the reports cannot say more than knowing the classes' shares or the crowd's spread would"
@@ -75,7 +73,7 @@ def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: 
     """By worker: reports, numbers and their squared distance from the values; the values' own mean and spread."""
     numbers = numbers_of(rows, context.channels, context.domain, as_answers=as_answers)
     residual = numbers.value - numbers.share * columns["value"][numbers.question]
-    known = columns["value"][np.isfinite(columns["value"])] - _middle(context.domain)
+    known = columns["value"][np.isfinite(columns["value"])] - middle_of(context.domain)
     return {
         "reports": counted(rows.worker, context.n_workers).astype(np.float64),
         "count": sums(numbers.worker, None, context.n_workers),
@@ -92,7 +90,7 @@ def number_judgement(tally: Statistics, context: Context) -> Judgement:
         return Judgement()
     domain, channels = context.domain, [channel for channel in context.channels if isinstance(channel, Channel)]
     counts = tally["by_channel"] / n_known
-    noise = np.array([_own_noise(channel, domain) for channel in context.channels])
+    noise = np.array([noise_of_channel(channel, domain) for channel in context.channels])
     # What the reports spread more than their channels explain is the workers' own.
     own = np.maximum(_variances(tally, domain) - np.average(noise, weights=counts), _rounding(domain))
     centre = total / n_known
@@ -100,7 +98,7 @@ def number_judgement(tally: Statistics, context: Context) -> Judgement:
     if len(channels) == len(counts) and isinstance(domain, Scale) and domain.size <= _MAX_LEVELS:
         crowd: dict[str, Any] = {"sigmas": np.sqrt(own), "weights": np.full(len(own), 1 / len(own))}
         # Even if everybody had answered, where that is hidden.
-        truths: dict[str, Any] = {"share": 1.0, "centre": centre + _middle(domain), "spread": spread}
+        truths: dict[str, Any] = {"share": 1.0, "centre": centre + middle_of(domain), "spread": spread}
         return _told(scale_floor(channels, counts, domain, **crowd, **truths))
     information = sum(float(count * np.mean(1 / (own + each))) for count, each in zip(counts, noise, strict=True))
     smallest = 1 / math.sqrt(max(information, 1e-300))
@@ -121,18 +119,6 @@ def _told(floor: Floor) -> Judgement:
         return Judgement(floor)
     sentence = f"{floor.sentence.split(':')[0]}: {_TOO_LITTLE}"
     return Judgement(replace(floor, sentence=sentence), (sentence,))
-
-
-def _own_noise(channel: AnyChannel, domain: Domain) -> float:
-    if isinstance(channel, NoiseRecord):
-        return channel.variance
-    return 0.0 if channel.is_identity else float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
-
-
-def _middle(domain: Domain) -> float:
-    """Values are summed around it: sums of squares would lose digits far from zero."""
-    low, high = bounds_of(domain)
-    return (low + high) / 2
 
 
 def _rounding(domain: Domain) -> float:

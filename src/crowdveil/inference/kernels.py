@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from crowdveil.inference.lanes import add_row, fetch_row
 from crowdveil.inference.layout import AHEAD as _AHEAD
+from crowdveil.inference.plain import LEFT
 from crowdveil.inference.share_kernels import column_sums as column_sums
 from crowdveil.inference.share_kernels import log_shares as log_shares
 from crowdveil.inference.share_kernels import softmax as softmax
@@ -28,8 +29,6 @@ AHEAD = np.uint64(_AHEAD)
 _MIXED, _APART = 4096, 64
 _MANY = 8
 """With more tiles to pass by than this, the next rows have left the cache since they were read: they are asked for."""
-LEFT = 1e-3
-"""What is left at least of a count once the report itself is taken out."""
 
 
 @njit(nogil=True, cache=True)

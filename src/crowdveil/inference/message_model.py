@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.estimate import Skills
 from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.emission import Emission, emission_of
-from crowdveil.inference.finishing import LEVEL
+from crowdveil.inference.finishing import ENDS
 from crowdveil.inference.model import Context, Goal, Parameters, Statistics
 from crowdveil.inference.votes import table_channels
 
@@ -80,6 +80,5 @@ def skills_of(belief: Array, skill: Array, meaning: str) -> Skills:
     """
     order = np.argsort(skill, kind="stable")
     ordered, below, mean = skill[order], np.cumsum(belief[:, order], axis=1), belief @ skill
-    ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    low, high = (ordered[(below < p).sum(axis=1).clip(0, len(order) - 1)] for p in ends)
+    low, high = (ordered[(below < p).sum(axis=1).clip(0, len(order) - 1)] for p in ENDS)
     return Skills(np.arange(len(belief)), mean, np.minimum(low, mean), np.maximum(high, mean), meaning)

@@ -52,6 +52,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.report)
 
+    @property
+    def known(self) -> NDArray[np.int32]:
+        """`gold` as loops take it: of no length where nothing is known."""
+        return np.empty(0, dtype=np.int32) if self.gold is None else self.gold
+
     def without_rows(self) -> Block:
         """The block as a model needs it that has copied the rows into its own layout."""
         none = slice(0, 0)

@@ -103,6 +103,13 @@ def _noise(channel: Channel, domain: Domain, given: float) -> Array:
     return noise
 
 
+def noise_of_channel(channel: AnyChannel, domain: Domain) -> float:
+    """How much a report varies because of its channel, on average over the answers."""
+    if isinstance(channel, NoiseRecord):
+        return channel.variance
+    return 0.0 if channel.is_identity else float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
+
+
 def tails_at(value: Array, counts: Array, channels: tuple[AnyChannel, ...], domain: Domain) -> NDArray[np.float64]:
     """By question: the fourth cumulant of one of these many reports as far as it is due to its channel.
 
@@ -147,6 +154,12 @@ def bounds_of(domain: Domain) -> tuple[float, float]:
     return float(domain.numbers.min()), float(domain.numbers.max())
 
 
+def middle_of(domain: Domain) -> float:
+    """What numbers are counted from where sums of squares would lose digits far from zero."""
+    low, high = bounds_of(domain)
+    return (low + high) / 2
+
+
 def half_step(domain: Domain) -> float:
     """Half the distance between levels; half the smallest gap between options that are numbers."""
     if isinstance(domain, Scale):
@@ -167,8 +180,7 @@ def centre(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
 
 def ratio(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
     """Total / mass as it comes, which noise may carry beyond the domain."""
-    low, high = bounds_of(domain)
-    middle = np.full_like(total, (low + high) / 2)
+    middle = np.full_like(total, middle_of(domain))
     found: NDArray[np.float64] = np.divide(total, mass, out=middle, where=mass > 1e-12)
     return found
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 LEFT = 1e-3
+"""What is left at least of a count once the report itself is taken out."""
 
 
 def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) -> None:

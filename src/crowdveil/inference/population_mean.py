@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
 from crowdveil.inference.blocks import blocks_of, context_of
 from crowdveil.inference.driver import run
 from crowdveil.inference.fitting import from_columns, judged
 from crowdveil.inference.model import Block, Columns, Context, Goal, Judgement, Parameters, Statistics
-from crowdveil.inference.numbers import bounds_of, numbers_of
+from crowdveil.inference.numbers import bounds_of, middle_of, noise_of_channel, numbers_of
 from crowdveil.inference.ratios import Ratio, Sums, crowd_of, ratio_of, sums_of
 from crowdveil.inference.threads import LocalSession
-from crowdveil.noise import NoiseRecord
-from crowdveil.reports import AnyChannel, Reports
+from crowdveil.reports import Reports
 from crowdveil.settings import Rule, check_settings
 
 Array = NDArray[Any]
@@ -143,7 +141,7 @@ class PopulationMeanModel:
         """
         channels, domain = self.context.channels, self.context.domain
         low, high = bounds_of(domain)
-        gamma = np.array([_channel_noise(channel, domain) for channel in channels] or [0.0])
+        gamma = np.array([noise_of_channel(channel, domain) for channel in channels] or [0.0])
         hidden = np.array([channel.protects_participation for channel in channels] or [False])
         told = ~hidden & (freedom > 0)
         trust = freedom[told] / np.maximum(own[0][told], 1e-12) ** 2
@@ -151,12 +149,6 @@ class PopulationMeanModel:
         tau = float(np.clip(trust @ (own[0][told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
         alone = np.maximum(np.where(hidden & (freedom > 0), own[0], tau + gamma), 1e-12)
         return np.stack([alone, *np.where(hidden, own[1:], 0.0)])
-
-
-def _channel_noise(channel: AnyChannel, domain: Domain) -> float:
-    if isinstance(channel, NoiseRecord):
-        return channel.variance
-    return float(channel.scores(domain.numbers)[1][: channel.n_levels].mean())
 
 
 def _disagreement(found: Sums, parameters: Parameters) -> Statistics:
@@ -201,7 +193,7 @@ def _combined(found: Sums, parameters: Parameters, *, by_noise: bool, context: C
     total, rests = ((weight * each).sum(axis=0) for each in (levels.total, levels.mass))
     whole = Ratio(total, rests, (weight**2 * levels.variance).sum(axis=1))
     mass = (weight * found.mass).sum(axis=0)
-    raw = np.divide(whole.total, mass, out=np.zeros_like(mass), where=mass > 1e-9) + sum(bounds_of(context.domain)) / 2
+    raw = np.divide(whole.total, mass, out=np.zeros_like(mass), where=mass > 1e-9) + middle_of(context.domain)
     # Variances are pooled over all questions, so their freedom is that of the whole table.
     freedom = np.full(len(raw), float(parameters["freedom"]))
     return whole.columns(raw, freedom, found.count.sum(axis=0) > 0, context.domain)

@@ -23,8 +23,17 @@ from crowdveil.inference.clipping import (
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Block, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.number_intervals import reach_of, rounding, rounding_of_medians, unrounded, with_interval
-from crowdveil.inference.numbers import bounds_of, common_freedom, half_step, noise_at, pooled, shrunk, spread_of
-from crowdveil.inference.ratios import Sums, around, crowd_of, middle_of, ratio_of
+from crowdveil.inference.numbers import (
+    bounds_of,
+    common_freedom,
+    half_step,
+    middle_of,
+    noise_at,
+    pooled,
+    shrunk,
+    spread_of,
+)
+from crowdveil.inference.ratios import Sums, around, crowd_of, ratio_of
 
 Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from crowdveil.domain import Domain
 from crowdveil.inference.finishing import LEVEL
 from crowdveil.inference.model import Columns, Parameters, Statistics
 from crowdveil.inference.number_intervals import reach_of
-from crowdveil.inference.numbers import Numbers, bounds_of, sums
+from crowdveil.inference.numbers import Numbers, bounds_of, middle_of, sums
 
 Array = NDArray[Any]
 _FEWEST = 3
@@ -159,8 +159,3 @@ def _fieller(ratio: Ratio, wide: Array, low: float, high: float) -> tuple[Array,
     end = np.where(closed, np.clip(last, low, high), np.where(anywhere | above, high, np.clip(first, low, high)))
     neither = ~closed & ~anywhere & ~below & ~above
     return np.where(neither, low, start), np.where(neither, high, end)
-
-
-def middle_of(domain: Domain) -> float:
-    low, high = bounds_of(domain)
-    return (low + high) / 2

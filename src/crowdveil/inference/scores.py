@@ -12,7 +12,7 @@ from crowdveil.errors import DomainError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.majority import Majority
 from crowdveil.inference.mean import Mean
-from crowdveil.inference.numbers import bounds_of
+from crowdveil.inference.numbers import middle_of
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -42,10 +42,9 @@ def constants(estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str,
         commonest = np.bincount(codes[codes >= 0], minlength=1).argmax()
         return {"best constant": _matches(np.full(len(codes), commonest), codes)}
     numbers = _numbers(estimate, truth, places)
-    middle = sum(bounds_of(estimate.domain)) / 2
     return {
         "best constant": _distances(np.full(len(numbers), np.median(numbers)), numbers),
-        "mid-level": _distances(np.full(len(numbers), middle), numbers),
+        "mid-level": _distances(np.full(len(numbers), middle_of(estimate.domain)), numbers),
     }
 
 

@@ -12,7 +12,7 @@ from crowdveil.bounds.floor import fano_floor
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.channel_plain import choice_chances
 from crowdveil.inference.evenness import unevenness
-from crowdveil.inference.finishing import QUANTILE, chosen, normalised
+from crowdveil.inference.finishing import chosen, normalised, odds_interval, rivals
 from crowdveil.inference.leaping import leapt
 from crowdveil.inference.message_model import MessageModel
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
@@ -22,7 +22,6 @@ from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes
 
 Array = NDArray[Any]
-_NO_GOLD = np.empty(0, dtype=np.int32)
 _LOOKED_AT = 1024
 """Reports that are looked at together: report × type then stays in the cache."""
 
@@ -68,7 +67,7 @@ class TypeModel(MessageModel):
             state.message,
             *known,
             parameters["log_classes"],
-            _NO_GOLD if block.gold is None else block.gold,
+            block.known,
             self.damping,
             state.posterior,
             total,
@@ -186,9 +185,7 @@ class TypeModel(MessageModel):
         variance is Σ (d log-odds / d ability)² · Var(ability).
         """
         rows, top = np.arange(len(value)), np.maximum(value, 0)
-        others = state.posterior.copy()
-        others[rows, top] = -1
-        rival = others.argmax(axis=1)
+        rival = rivals(state.posterior, top)
         mean, variance = _ability_moments(parameters["belief"], self.types.ability)
         options = self.emission.table[: self.emission.n_options].T
         empty = self.empty()
@@ -202,10 +199,7 @@ class TypeModel(MessageModel):
             slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
         spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * sureness(parameters)
         posterior = tempered(state.posterior, sureness(parameters))
-        sure = np.clip(posterior[rows, top].astype(np.float64), 1e-12, 1 - 1e-12)
-        odds = np.log(sure) - np.log1p(-sure)
-        low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
-        return np.where(value >= 0, low, 0.0), np.where(value >= 0, high, 1.0)
+        return odds_interval(posterior[rows, top], spread, value >= 0)
 
 
 def _at_once(share: Array, ability: Array, guess: Array, hit: Array) -> int:

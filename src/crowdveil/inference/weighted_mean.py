@@ -39,6 +39,7 @@ from crowdveil.inference.numbers import (
     columns_of,
     counts_of,
     hides,
+    middle_of,
     noise_at,
     numbers_of,
     pooled,
@@ -46,7 +47,7 @@ from crowdveil.inference.numbers import (
     shrunk,
     sums,
 )
-from crowdveil.inference.ratios import Ratio, Sums, around, crowd_of, middle_of, ratio_of, sums_of
+from crowdveil.inference.ratios import Ratio, Sums, around, crowd_of, ratio_of, sums_of
 from crowdveil.reports import Reports
 from crowdveil.settings import AtLeastOne, Number, Rule
 
