@@ -35,8 +35,24 @@ PACKAGES = ("accounting", "inference", "mechanisms", "plan", "selection", "simul
 # What the library makes itself, or columns of a file, which have laws of their own.
 RESULTS = {"Charge", "Cost", "Loss", "Plan", "Prediction", "Receipt", "Release", "Selection", "StudyCharge"}
 RESULTS |= {"Candidates", "Crowd", "CrowdSkill", "History"}
-HOSTILE: list[Any] = [math.nan, math.inf, -math.inf, -1, -0.5, 0, 0.0, 1.5, 1e300, 10**30, 10**400, 10**5000]
-HOSTILE += [-(10**400), "3", "", None, True, False, [], {}, b"1", 1j]
+NEVER: list[Any] = [math.nan, "3", "", True, False, {}, b"1", 1j, object()]
+HOSTILE: list[Any] = [
+    math.inf,
+    -math.inf,
+    -1,
+    -0.5,
+    0,
+    0.0,
+    1.5,
+    1e300,
+    10**30,
+    10**400,
+    10**5000,
+    -(10**400),
+    None,
+    [],
+]
+MAY_BE_NEGATIVE = {"tol", "seed", "fill"}
 OPTIONS, LEVELS = Choices(("no", "yes")), Scale(0, 3)
 GIVEN: dict[str, Any] = {
     "channel": identity(OPTIONS),
@@ -149,8 +165,15 @@ def _randomises(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), settings())
+def test_what_is_no_number_is_refused_and_so_is_less_than_nothing(kind: type[Any], name: str) -> None:
+    for value in [*NEVER, *(() if name in MAY_BE_NEGATIVE else (-1, -0.5, -math.inf))]:
+        with pytest.raises(InputError, match=rf"\b{name}\b.*; got "):
+            kind(**parameters(kind, **{name: value}))
+
+
+@pytest.mark.parametrize(("kind", "name"), settings())
 def test_a_number_works_or_is_refused_by_its_name(kind: type[Any], name: str) -> None:
-    for value in [*HOSTILE, *([each, each] for each in HOSTILE)]:
+    for value in [*HOSTILE, *([each, each] for each in (*HOSTILE, *NEVER))]:
         given = tuple(value) if isinstance(value, list) else value
         with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
             warnings.simplefilter("error")

@@ -320,4 +320,28 @@ MUTANTS = (
         CREW,
         "shares_of_its_own",
     ),
+    Mutant(
+        "fewer than no pseudo-questions",
+        "inference/dawid_skene.py",
+        "class_smoothing: NotNegative",
+        "class_smoothing: Number",
+        "tests/laws/test_settings.py",
+        "less_than_nothing and DawidSkene",
+    ),
+    Mutant(
+        "true taken for the number 1",
+        "settings.py",
+        " and not isinstance(value, bool)",
+        "",
+        "tests/laws/test_settings.py",
+        "less_than_nothing and OneCoin",
+    ),
+    Mutant(
+        "a history of another number of options",
+        "inference/dawid_skene.py",
+        "table.shape != (side, side) or",
+        "",
+        "tests/laws/test_settings.py",
+        "history",
+    ),
 )

@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "a release that gives privacy back",
         "accounting/laws.py",
-        "    if not amount >= 0 or",
-        "    if amount == float('inf') - 1 or",
+        "lambda loss: 0 <= loss <= _LARGEST or",
+        "lambda loss: not loss > _LARGEST or",
         LEDGER,
         "pays_privacy_back",
     ),
