@@ -10,8 +10,10 @@ from inference.families import calibration_error, drawn, drawn_scale, reported
 
 from crowdveil.inference import method
 
-KINDS = 24
-"""So many that what is promised of them together does not hang on a single odd one."""
+KINDS = 48
+"""So many that what is promised of them together does not hang on a single odd one: with half of them the calibration
+error of dawid-skene and channel-bp was above .05 in one run of three hundred (480 crowds drawn again and again), with
+these in none of fifteen hundred."""
 MOST = 0.05
 
 
