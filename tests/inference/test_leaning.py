@@ -103,10 +103,25 @@ def foretold_exactly(reports: Reports, share: NDArray[Any], gold: int) -> NDArra
 
 
 def test_a_lead_of_a_nat_is_worth_a_factor_of_e() -> None:
-    assert weight_of(0.0) == 0.5
-    assert weight_of(1.0) / (1 - weight_of(1.0)) == pytest.approx(np.e)
-    assert weight_of(-1e6) == pytest.approx(0.0)
-    assert weight_of(1e6) == 1.0
+    """Where all questions agree on it, so that no other draw of them could have changed it."""
+
+    def weight(ahead: float) -> float:
+        return weight_of(10.0, ahead, ahead**2 / 10)
+
+    assert weight(0.0) == 0.5
+    assert weight(1.0) / (1 - weight(1.0)) == pytest.approx(np.e)
+    assert weight(-1e6) == pytest.approx(0.0)
+    assert weight(1e6) == 1.0
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.02, -0.1])
+@pytest.mark.parametrize("spread", [0.1, 0.5, 2.0])
+def test_a_lead_that_other_questions_might_not_have_given_counts_less(mean: float, spread: float) -> None:
+    rng = np.random.default_rng(8)
+    ahead = rng.normal(mean, spread, 300)
+    drawn = ahead[rng.integers(0, 300, (20_000, 300))].sum(axis=1)
+    expected = (1 / (1 + np.exp(-drawn))).mean()
+    assert weight_of(300.0, ahead.sum(), ahead @ ahead) == pytest.approx(expected, abs=0.03)
 
 
 def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
@@ -156,12 +171,12 @@ def test_what_frequencies_foretell_goes_by_each_workers_own_share() -> None:
     assert isinstance(model, TypeModel)
     session = method.engine.open(model, reports, None)
     share, table = np.linspace(0.1, 0.9, 60), reports.channels[0].table
-    expected = sum(
-        np.log(share[worker] * (0.7 * table[0] + 0.3 * table[1])[code] + (1 - share[worker]) * table[2, code])
-        for worker, code in zip(reports.worker, reports.report, strict=True)
-    )
+    expected = np.zeros(50)
+    for worker, question, code in zip(reports.worker, reports.question, reports.report, strict=True):
+        answered = (0.7 * table[0] + 0.3 * table[1])[code]
+        expected[question] += np.log(share[worker] * answered + (1 - share[worker]) * table[2, code])
     found = model.usual(np.array([0.7, 0.3]), share, session.states[0])
-    assert found == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_nobody_and_nothing_do_not_tell() -> None:

@@ -50,6 +50,22 @@ MUTANTS = (
         "nat",
     ),
     Mutant(
+        "a lead as sure as if every question had to give it",
+        "inference/leaning.py",
+        "1 + np.pi * variance / 8",
+        "1 + 0 * variance",
+        LEANING,
+        "might_not",
+    ),
+    Mutant(
+        "what all questions agree on counted as chance",
+        "inference/leaning.py",
+        "squares - ahead**2 / max(n, 1.0)",
+        "squares",
+        LEANING,
+        "nat",
+    ),
+    Mutant(
         "no lead is worth more than a thousandfold",
         "inference/leaning.py",
         "-700, 700",

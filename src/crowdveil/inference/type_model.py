@@ -107,16 +107,15 @@ class TypeModel(MessageModel):
         answers += (types * (1 - self.types.ability)) @ self.types.leaning
         return answers
 
-    def usual(self, answers: Array, share: Array, state: MessageState) -> float:
-        """The logarithm of how likely the reports were if nothing but the frequencies of answers were known."""
-        symbols = answers @ self.emission.table[: self.emission.n_options]
-        if not self.emission.with_empty:
-            seen = np.bincount(state.symbol, minlength=len(symbols))
-            return float(seen @ np.log(np.maximum(symbols, 1e-300)))
-        # How much is answered differs from worker to worker, and from channel to channel.
-        given = share[state.worker]
-        chance = given * symbols[state.symbol] + (1 - given) * self.empty()[state.symbol]
-        return float(np.log(np.maximum(chance, 1e-300)).sum())
+    def usual(self, answers: Array, share: Array, state: MessageState) -> Array:
+        """How likely each question's reports were, in logarithms, if only the frequencies of answers were known."""
+        chance = (answers @ self.emission.table[: self.emission.n_options])[state.symbol]
+        if self.emission.with_empty:
+            # How much is answered differs from worker to worker, and from channel to channel.
+            given = share[state.worker]
+            chance = given * chance + (1 - given) * self.empty()[state.symbol]
+        logs: Array = np.bincount(state.question, np.log(np.maximum(chance, 1e-300)), len(state.foretold))
+        return logs
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
