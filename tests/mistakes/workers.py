@@ -50,6 +50,14 @@ MUTANTS = (
         "nat",
     ),
     Mutant(
+        "classes that take a leaning for true as well",
+        "inference/channel_bp.py",
+        "replace(model, lean=0.0)",
+        "model",
+        LEANING,
+        "ends_up",
+    ),
+    Mutant(
         "a lead as sure as if every question had to give it",
         "inference/leaning.py",
         "1 + np.pi * variance / 8",

@@ -39,6 +39,8 @@ class TypeModel(MessageModel):
     """Pseudo-questions per class if options are named evenly, or None where all classes are held equally likely."""
     lean: float
     """How much of a leaning of the whole crowd is believed."""
+    worth: float
+    """How much of an unprotected answer a report is worth."""
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
@@ -144,7 +146,7 @@ class TypeModel(MessageModel):
             return 1.0
         each = self.context.n_reports / max(self.context.n_questions, 1)
         # Reports of one question are about one truth: the less noise they have, the less they count as several.
-        alike = 1 + max(each - 1, 0.0) * self.lean
+        alike = 1 + max(each - 1, 0.0) * self.worth
         return self.class_prior / max(unevenness(symbols, self.emission, alike=alike), 1.0)
 
     def first(self, share: Array) -> Parameters:
