@@ -63,7 +63,9 @@ def fitted(method: Method, reports: Reports, start: Estimate | None = None) -> E
 @ALL
 @FEW
 @given(reports=tables())
-def test_every_estimate_is_finished_and_nothing_in_it_is_nan(name: str, reports: Reports) -> None:
+def test_every_estimate_is_finished_without_nan_and_its_posteriors_are_probabilities(
+    name: str, reports: Reports
+) -> None:
     estimate = fitted(METHODS[name](), reports)
     n_estimates = len(estimate.questions)
     known = estimate.answered
@@ -82,13 +84,6 @@ def test_every_estimate_is_finished_and_nothing_in_it_is_nan(name: str, reports:
         assert (estimate.skills.skill <= estimate.skills.high).all()
     for values in estimate.parameters.values():
         assert np.isfinite(values).all()
-
-
-@ALL
-@FEW
-@given(reports=tables())
-def test_posteriors_are_probabilities(name: str, reports: Reports) -> None:
-    estimate = fitted(METHODS[name](), reports)
     if estimate.posterior is None:
         assert not estimate.categorical
         return

@@ -55,7 +55,9 @@ def wilson(share: NDArray[np.float64], count: NDArray[np.float64]) -> tuple[NDAr
     square = QUANTILE**2
     centre = (share * count + square / 2) / (count + square)
     reach = QUANTILE * np.sqrt(share * (1 - share) * count + square / 4) / (count + square)
-    return np.clip(centre - reach, 0.0, 1.0), np.clip(centre + reach, 0.0, 1.0)
+    # At 0 and 1 the share itself is a bound, which rounding must not leave out.
+    low, high = np.minimum(centre - reach, share), np.maximum(centre + reach, share)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def rivals(posterior: NDArray[Any], option: NDArray[Any]) -> NDArray[np.int64]:
