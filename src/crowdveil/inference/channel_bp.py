@@ -54,7 +54,6 @@ class ChannelBP(IterativeMethod):
     def model(self, context: Context) -> TypeModel | EitherModel:
         emission = reading(context)
         channels = table_channels(context.channels)
-        worth = 1 / noise_of(channels)
         model = TypeModel(
             context=context,
             emission=emission,
@@ -62,17 +61,14 @@ class ChannelBP(IterativeMethod):
             types=worker_types(emission.n_options),
             type_weight=self.type_weight,
             class_prior=None if self.classes == "even" else class_pull(channels, self.class_smoothing),
-            # Noise hides what tells leanings from classes.
-            lean=worth,
-            worth=worth,
+            # As much as one report is worth of an unprotected answer: noise hides what tells leanings from classes.
+            lean=1 / noise_of(channels),
             damping=self.damping,
         )
         if self.classes != "weighed" or not 1 < emission.n_options <= MANY_OPTIONS:
             return model
         shared = {name: getattr(model, name) for name in ("context", "emission", "precision")}
-        # Each explanation is whole: one that takes some of the other can end up as the other, and nothing is weighed.
-        classes, leaning = replace(model, lean=0.0), replace(model, class_prior=None, lean=1.0)
-        return EitherModel(classes=classes, leaning=leaning, **shared)
+        return EitherModel(classes=model, leaning=replace(model, class_prior=None, lean=1.0), **shared)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports))

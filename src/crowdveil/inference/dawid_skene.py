@@ -146,8 +146,10 @@ def _earlier(worker: Hashable, counts: object, n_options: int | None = None) -> 
     side = n_options or (len(table) if table.ndim else 0)
     if table.shape != (side, side) or not ((table >= 0) & (table < np.inf)).all():
         size = f" of {n_options} × {n_options}" if n_options else ""
-        problem = f"the history of worker {worker!r} must be a table{size} of counts from 0 up, truth × answer"
-        raise InputError(f"{problem}; got {shown(counts)}")
+        raise InputError(
+            f"the history of worker {worker!r} must be a table{size} of counts from 0 up, truth × answer;"
+            f" got {shown(counts)}"
+        )
     return table
 
 

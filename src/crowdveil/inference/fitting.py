@@ -165,8 +165,9 @@ def known_truth(question: Hashable, truth: object, domain: Domain) -> int:
     try:
         return domain.code(truth)
     except DomainError as error:
-        problem = f"the truth of question {question!r} cannot be used: {error.problem}"
-        raise DomainError(problem, fix=error.fix) from None
+        raise DomainError(
+            f"the truth of question {question!r} cannot be used: {error.problem}", fix=error.fix
+        ) from None
 
 
 def _strangers(method: Method, reports: Reports) -> tuple[str, ...]:

@@ -2,8 +2,7 @@
 
 An option named too often may be named by a crowd that leans to it, or be the truth of most questions. Noise hides
 which. So two explanations run beside each other, and each foretells every report from all the others. By how much one
-does so better is its weight (Geisser & Eddy 1979), as far as other questions would have shown it as well; where they do
-equally well, both count by half.
+does so better is its weight (Geisser & Eddy 1979); where they do equally well, both count by half.
 """
 
 from __future__ import annotations
@@ -51,14 +50,13 @@ class EitherModel(MessageModel):
         if "share" not in parameters:
             return self.classes.e_step(block, parameters, state[0])[0] | {"reports": reports}, state
         found: Statistics = {"reports": reports}
-        ahead = np.zeros(block.n_questions)
+        ahead = 0.0
         for sign, end, model, each in ((1, "", self.classes, state[0]), (-1, _OTHER, self.leaning, state[1])):
             known = _one(parameters, end)
             found |= _named(model.e_step(block, known, each)[0] | {"named": _by_report(each)}, end)
             # Either could say how often an option is named; how far shrinkage lets it do so must not decide.
-            ahead += sign * (each.foretold - model.usual(known["answers"], known["share"], each))
-        # How many nats by question: their sum, and what is needed to tell how far chance alone would carry it.
-        return found | {"ahead": np.array([np.count_nonzero(state[0].answered), ahead.sum(), ahead @ ahead])}, state
+            ahead += sign * (each.foretold.sum() - model.usual(known["answers"], known["share"], each))
+        return found | {"ahead": np.array(ahead)}, state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         # One that is behind before it has come to rest may yet overtake the other.
@@ -72,7 +70,7 @@ class EitherModel(MessageModel):
         first = self.classes.m_step(_one(statistics, ""), _one(parameters, ""))
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
         both = _named(first, "") | _named(second, _OTHER)
-        weight = np.array([weight_of(*statistics["ahead"])])
+        weight = np.array([weight_of(float(statistics["ahead"]))])
         return both | self._foreseen(both, statistics) | {"due_to_classes": weight}
 
     def _foreseen(self, both: Parameters, statistics: Statistics) -> dict[str, Array]:
@@ -140,14 +138,9 @@ def _by_report(state: MessageState) -> Array:
     return counted
 
 
-def weight_of(n: float, ahead: float, squares: float) -> float:
-    """The weight of an explanation that foretold `n` questions better by so many nats, both being as likely before.
-
-    Another draw of the questions would have given another sum. The weight is its mean over such draws (Yao, Vehtari,
-    Simpson & Gelman 2018), a logistic curve met by a normal law, as MacKay (1992) approximates it.
-    """
-    variance = max(squares - ahead**2 / max(n, 1.0), 0.0)
-    return float(1 / (1 + np.exp(-np.clip(ahead / np.sqrt(1 + np.pi * variance / 8), -700, 700))))
+def weight_of(ahead: float) -> float:
+    """The weight of an explanation that foretold the reports better by so many nats, both being as likely before."""
+    return float(1 / (1 + np.exp(-np.clip(ahead, -700, 700))))
 
 
 def _weights(parameters: Parameters) -> tuple[float, float]:

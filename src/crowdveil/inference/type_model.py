@@ -39,8 +39,6 @@ class TypeModel(MessageModel):
     """Pseudo-questions per class if options are named evenly, or None where all classes are held equally likely."""
     lean: float
     """How much of a leaning of the whole crowd is believed."""
-    worth: float
-    """How much of an unprotected answer a report is worth."""
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
@@ -109,15 +107,16 @@ class TypeModel(MessageModel):
         answers += (types * (1 - self.types.ability)) @ self.types.leaning
         return answers
 
-    def usual(self, answers: Array, share: Array, state: MessageState) -> Array:
-        """How likely each question's reports were, in logarithms, if only the frequencies of answers were known."""
-        chance = (answers @ self.emission.table[: self.emission.n_options])[state.symbol]
-        if self.emission.with_empty:
-            # How much is answered differs from worker to worker, and from channel to channel.
-            given = share[state.worker]
-            chance = given * chance + (1 - given) * self.empty()[state.symbol]
-        logs: Array = np.bincount(state.question, np.log(np.maximum(chance, 1e-300)), len(state.foretold))
-        return logs
+    def usual(self, answers: Array, share: Array, state: MessageState) -> float:
+        """The logarithm of how likely the reports were if nothing but the frequencies of answers were known."""
+        symbols = answers @ self.emission.table[: self.emission.n_options]
+        if not self.emission.with_empty:
+            seen = np.bincount(state.symbol, minlength=len(symbols))
+            return float(seen @ np.log(np.maximum(symbols, 1e-300)))
+        # How much is answered differs from worker to worker, and from channel to channel.
+        given = share[state.worker]
+        chance = given * symbols[state.symbol] + (1 - given) * self.empty()[state.symbol]
+        return float(np.log(np.maximum(chance, 1e-300)).sum())
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
@@ -146,7 +145,7 @@ class TypeModel(MessageModel):
             return 1.0
         each = self.context.n_reports / max(self.context.n_questions, 1)
         # Reports of one question are about one truth: the less noise they have, the less they count as several.
-        alike = 1 + max(each - 1, 0.0) * self.worth
+        alike = 1 + max(each - 1, 0.0) * self.lean
         return self.class_prior / max(unevenness(symbols, self.emission, alike=alike), 1.0)
 
     def first(self, share: Array) -> Parameters:
