@@ -7,9 +7,12 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Without --no-compile pip would compile every module of every package, of which few are ever imported.
+# pip would compile modules on one processor; COMPILED does it on all of them.
 PIP = DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCKED = $(call PIP,$(1)) --require-hashes --no-build-isolation --no-deps -r
+# Where the environment forbids Python to keep what it compiled, as containers do, every command would otherwise compile
+# all that it imports, each time. Some packages ship templates that are no Python: those do not count.
+COMPILED = $(1)/bin/python -m compileall -q -j 0 -x '/(tests|pip)/' $(1)/lib src >/dev/null || true
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 # Compiled kernels are kept between runs and shared by the test processes.
@@ -116,6 +119,7 @@ $(VENV)/.run $(VENV)/.dev .venv-bench/.bench .venv-spark35/.spark35: requirement
 	wait $$first && exit $$second
 	@$(call PIP,$(@D)) --no-deps --no-build-isolation -e .
 	@$(@D)/bin/python -m pip check --quiet --disable-pip-version-check
+	@$(call COMPILED,$(@D))
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json
