@@ -88,7 +88,7 @@ class ChoiceModel(ABC):
         """How well posteriors of each sureness foretell the reports."""
         if not self.tempers:
             return {"foretold_at": np.zeros(len(POWERS))}
-        cell, question = kernels().rows_of(layout, asked(block.n_questions, self.context.n_reports))
+        cell, question = layout.rows_of(asked(block.n_questions, self.context.n_reports))
         logs = self.logs(parameters, layout)[cell].astype(np.float64)
         questions, place = np.unique(question, return_inverse=True)
         posterior = normalised(_added(place, logs, len(questions)) + parameters["log_classes"])

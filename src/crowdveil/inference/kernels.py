@@ -3,7 +3,8 @@
 Rows are laid out in tiles, some questions met by some *cells* (a cell is one worker giving one symbol). Summing by
 question, a strip of tiles with the same questions keeps their sums in the processor's cache while the cells pass by;
 summing by cell it is the other way round.
-Kernels release the interpreter lock, so that threads sweep different blocks of questions at once.
+Kernels release the interpreter lock, so that threads sweep different blocks of questions at once. What they fill is
+made outside: compiling how an array is made would take longer than compiling the loop.
 """
 
 from __future__ import annotations
@@ -41,12 +42,10 @@ def sort_rows(question: Array, low: int, high: int, starts: Array, rows: Array) 
             starts[code] += 1
 
 
-@njit(nogil=True, cache=True)
 def take(column: Array, rows: Array) -> Array:
     """column[rows]; NumPy would first copy the row numbers to 64 bits."""
     taken = np.empty(len(rows), dtype=column.dtype)
-    for index in range(len(rows)):
-        taken[index] = column[rows[index]]
+    _take(column, rows, taken)
     return taken
 
 
@@ -87,12 +86,6 @@ def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
     _counts(unrolled(counts))(*_tiles(layout), layout.n_down, layout.strip, posterior, counts)
 
 
-def rows_of(layout: Any, asked: Array) -> tuple[Array, Array]:
-    """The cell and the question of every row of the questions that are `asked` about."""
-    found = _rows_of(*_tiles(layout), asked)
-    return found[0], found[1]
-
-
 def sweep_apart(layout: Any, posterior: Array, own: Array, seen: Array, total: Array) -> None:
     """total[question] += log (1 − p·own[cell]) / (1 − p·seen[cell]) over all rows, p the question's posterior."""
     _apart()(*_tiles(layout), posterior, own, seen, total)
@@ -105,6 +98,12 @@ def _strip_logs(layout: Any, first: int, table: Array, total: Array) -> None:
 
 def _tiles(layout: Any) -> tuple[Any, ...]:
     return layout.cell, layout.question, layout.starts, layout.n_across, layout.cell_bits, layout.question_bits
+
+
+@njit(nogil=True, cache=True)
+def _take(column: Array, rows: Array, taken: Array) -> None:
+    for index in range(len(rows)):
+        taken[index] = column[rows[index]]
 
 
 @njit(nogil=True, cache=True)
@@ -129,26 +128,6 @@ def _lay_out(
                 slots[tile] = slot + 1
                 row[slot] = cell[index] & ((1 << cell_bits) - 1)
                 place[slot] = question[index] & ((1 << question_bits) - 1)
-
-
-@njit(nogil=True, cache=True)
-def _rows_of(
-    row: Array, place: Array, starts: Array, across: int, cell_bits: int, question_bits: int, asked: Array
-) -> Array:
-    count = 0
-    for tile in range(len(starts) - 1):
-        questions = (tile // across) << question_bits
-        for index in range(starts[tile], starts[tile + 1]):
-            count += asked[questions + place[index]]
-    found = np.empty((2, count), dtype=np.int64)
-    slot = 0
-    for tile in range(len(starts) - 1):
-        questions, cells = (tile // across) << question_bits, (tile % across) << cell_bits
-        for index in range(starts[tile], starts[tile + 1]):
-            if asked[questions + place[index]]:
-                found[0, slot], found[1, slot] = cells + row[index], questions + place[index]
-                slot += 1
-    return found
 
 
 @njit(nogil=True, cache=True)

@@ -57,6 +57,20 @@ class Layout:
         """How many tiles it takes to hold all questions."""
         return parts(len(self.answered), self.question_bits)
 
+    def rows_of(self, asked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cell and the question of every row of the questions that are `asked` about."""
+        found = [self._rows_below(below, asked) for below in range(self.n_down)]
+        cell, question = (np.concatenate(column) for column in zip(*found, strict=True))
+        return cell, question
+
+    def _rows_below(self, below: int, asked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same in one line of tiles, all of the same questions."""
+        starts = self.starts[below * self.n_across : (below + 1) * self.n_across + 1]
+        question = self.question[starts[0] : starts[-1]] + np.int64(below << self.question_bits)
+        rows = np.flatnonzero(asked[question])
+        tile = np.searchsorted(starts, starts[0] + rows, side="right") - 1
+        return self.cell[starts[0] + rows] + (tile << self.cell_bits), question[rows]
+
 
 def parts(n: int, bits: int) -> int:
     """How many parts of 2^bits hold `n`; at least one."""

@@ -58,13 +58,6 @@ def sweep_counts(layout: Any, posterior: Array, counts: Array) -> None:
         counts[:, option] = np.bincount(cell, posterior[question, option], minlength=len(counts))
 
 
-def rows_of(layout: Any, asked: Array) -> tuple[Array, Array]:
-    """The cell and the question of every row of the questions that are `asked` about."""
-    cell, question = _rows(layout)
-    wanted = asked[question]
-    return cell[wanted], question[wanted]
-
-
 def sweep_apart(layout: Any, posterior: Array, own: Array, seen: Array, total: Array) -> None:
     """total[question] += log (1 − p·own[cell]) / (1 − p·seen[cell]) over all rows, p the question's posterior."""
     cell, question = _rows(layout)

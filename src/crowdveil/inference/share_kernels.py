@@ -55,24 +55,29 @@ def log_shares(counts: Array, prior: Array, logs: Array, seen: Array) -> None:
     All tables are worker × answer × truth; `prior` is added to every worker's counts.
     """
     row = max(1, counts.shape[1] * counts.shape[2])
-    shares = _shares(unrolled(prior))
+    shares, smallest = _shares(unrolled(prior)), np.finfo(logs.dtype).tiny
 
     def work(workers: slice) -> None:
+        factor = np.empty(counts.shape[2], dtype=logs.dtype)
         for part in pieces(workers.stop, max(1, 4 * PIECE // row), workers.start):
-            shares(counts[part], prior, logs[part], seen[part])
+            shares(counts[part], prior, smallest, factor, logs[part], seen[part])
             np.log(logs[part], out=logs[part])
 
     shared_out(work, len(counts), row)
 
 
-@njit(nogil=True, cache=True)
 def column_sums(table: Array) -> Array:
     """The sum of each column in double precision."""
     sums = np.zeros(table.shape[1])
+    _column_sums(table, sums)
+    return sums
+
+
+@njit(nogil=True, cache=True)
+def _column_sums(table: Array, sums: Array) -> None:
     for index in range(len(table)):
         for column in range(table.shape[1]):
             sums[column] += table[index, column]
-    return sums
 
 
 @cache
@@ -144,11 +149,9 @@ def _class_sums(n_options: int) -> Callable[..., None]:
 @cache
 def _shares(n_options: int) -> Callable[..., None]:
     @njit(nogil=True, cache=True, boundscheck=False, error_model="numpy")
-    def shares(counts: Array, prior: Array, shares: Array, seen: Array) -> None:
+    def shares(counts: Array, prior: Array, smallest: float, factor: Array, shares: Array, seen: Array) -> None:
         width = n_options if n_options > 0 else counts.shape[2]
         n_answers = counts.shape[1]
-        smallest = shares.dtype.type(np.finfo(shares.dtype).tiny)
-        factor = np.empty(width, dtype=shares.dtype)
         for worker in range(len(counts)):
             for option in range(width):
                 total = 0.0
