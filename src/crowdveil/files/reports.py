@@ -34,6 +34,13 @@ METADATA_KEY = b"crowdveil-channels"
 
 def read_reports(path: str | Path, domain: Domain | None = None) -> Reports:
     """Read reports with their channels, or unprotected answers through the identity channel."""
+    reports = _read(path, domain)
+    # The texts are codes by now; Arrow would keep their memory for more texts while a fit wants it for itself.
+    pa.default_memory_pool().release_unused()
+    return reports
+
+
+def _read(path: str | Path, domain: Domain | None) -> Reports:
     table = read_table(path, ["worker", "question", ("report", "answer")], optional=["channel"])
     if "report" not in table:
         return Reports.unprotected(answers_in(table, domain))
