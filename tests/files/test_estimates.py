@@ -22,6 +22,7 @@ from crowdveil.files.cache import cache_of, read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.frames import answers_from, reports_from
 from crowdveil.files.reports import write_reports
+from crowdveil.files.write import write_table
 from crowdveil.inference import DawidSkene, Mean
 
 
@@ -203,6 +204,20 @@ def test_frames_of_every_library_are_read_and_ids_keep_their_type(make: Any) -> 
     assert answers.domain == Choices(("0.5", "1"))
     assert answers.answer.tolist() == [0, 1, 1]
     assert reports_from(make(FRAME), domain=Scale(0, 1, "0.5")).domain == Scale(0, 1, "0.5")
+
+
+@pytest.mark.parametrize(
+    ("workers", "row"), [([0, 5, None], 3), (["", "ada", "bob"], 1), (["ada", "bob", None], 3)], ids=str
+)
+def test_an_empty_id_in_a_frame_is_refused_by_its_row(workers: list[Any], row: int) -> None:
+    frame = pa.table(FRAME | {"worker": workers})
+    with pytest.raises(FileError, match=f"row {row}, column 'worker': every row must name its worker"):
+        answers_from(frame)
+
+
+def test_a_table_that_cannot_be_written_is_no_file_with_a_header_only(tmp_path: Path) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        write_table(tmp_path / "t.csv", {"lists": pa.array([[1, 2], [3]])})
 
 
 def test_frames_of_reports_need_their_channels() -> None:

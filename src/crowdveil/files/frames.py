@@ -68,7 +68,9 @@ class _Frame(TextTable):
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         if self.columns[name].null_count:
             return TextTable.ids(self, name)
-        return _native(self.columns[name])
+        codes, ids = _native(self.columns[name])
+        # An empty text names nobody either, and is refused as in a file.
+        return TextTable.ids(self, name) if ids.dtype == object and "" in ids.tolist() else (codes, ids)
 
 
 def _texts(table: Any, found: dict[str, str]) -> TextTable:

@@ -63,7 +63,7 @@ class TextTable:
         if isinstance(encoded, pa.ChunkedArray):
             encoded = pa.chunked_array(encoded.chunks).unify_dictionaries().combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-        return codes, [text or None for text in encoded.dictionary.to_pylist()]
+        return codes, [None if text == "" else text for text in encoded.dictionary.to_pylist()]
 
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Codes and dictionary of an id column; an empty id is refused."""

@@ -43,16 +43,18 @@ def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[
 
 def _write_csv(path: str | Path, table: Any) -> None:
     """Without quotes, as people expect to see their files, unless some cell cannot do without."""
-    for quoting in ("none", "needed"):
-        with Path(path).open("wb") as stream:
-            stream.write((_header(table.column_names) + "\n").encode())
-            options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
-            try:
-                with pa_csv.CSVWriter(stream, table.schema, write_options=options) as writer:
-                    _write_slices(table, writer)
-                return
-            except pa.ArrowInvalid:
-                continue
+    try:
+        _write_quoted(path, table, "none")
+    except pa.ArrowInvalid:
+        _write_quoted(path, table, "needed")
+
+
+def _write_quoted(path: str | Path, table: Any, quoting: str) -> None:
+    with Path(path).open("wb") as stream:
+        stream.write((_header(table.column_names) + "\n").encode())
+        options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
+        with pa_csv.CSVWriter(stream, table.schema, write_options=options) as writer:
+            _write_slices(table, writer)
 
 
 def _write_slices(table: Any, writer: Any) -> None:
