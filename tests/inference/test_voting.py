@@ -8,7 +8,7 @@ from inference.crowds import choice_crowd, protected
 
 from crowdveil import Answers, Choices, InputError, Reports, identity
 from crowdveil.inference import Majority, PrivateDawidSkene, WeightedVote, method
-from crowdveil.inference.votes import channel_worth, effective_counts, votes_of
+from crowdveil.inference.votes import answering, channel_worth, effective_counts, votes_of
 from crowdveil.mechanisms import mechanism
 
 
@@ -46,6 +46,17 @@ def test_votes_of_mixed_channels_are_unbiased() -> None:
     assert 1 < effective_counts(reports, channels, 1)[0] < 3
     # A report at ε = 0.5 has votes of about ±3, and still does not outvote two clear ones.
     assert Majority().fit(reports).values() == ["a"]
+
+
+@pytest.mark.parametrize("given", [0.0, 0.4, 1.0])
+def test_who_answers_is_told_from_reports_that_hide_it_not_from_the_others(given: float) -> None:
+    domain = Choices(("a", "b"))
+    hiding = mechanism("randomized-response", epsilon=1.0, protect_participation=True).channel(domain)
+    channels, weights = (identity(domain), hiding), np.array([1.0, 0.3])
+    counts = np.array([[8.0, 0.0, 5.0], [20.0, 20.0, 0.0]])
+    # What is expected of the votes: all open reports, and of the hiding ones those that are answers.
+    total = weights[0] * counts[0] + given * weights[1] * counts[1]
+    np.testing.assert_allclose(answering(total, counts, channels, weights), [given, given, 1.0], atol=1e-12)
 
 
 def test_large_outputs_are_counted_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:

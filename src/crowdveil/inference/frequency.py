@@ -15,9 +15,10 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import LEVEL, chosen
 from crowdveil.inference.fitting import estimate_of
 from crowdveil.inference.model import Columns, Context, Rows
+from crowdveil.inference.numbers import counts_of
 from crowdveil.inference.questionwise import QuestionModel
 from crowdveil.inference.share_intervals import Moments, least_of_chosen, moments, score_interval
-from crowdveil.inference.votes import plain_votes, table_channels
+from crowdveil.inference.votes import answering, plain_votes, table_channels
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -52,9 +53,7 @@ class Frequency(WithoutIteration):
         """The shares with their bounds, `lows` and `highs`, and the commonest option."""
         channels = table_channels(context.channels)
         n_questions, n_options = rows.n_questions, context.domain.size
-        counts = np.stack(
-            [np.bincount(rows.question[rows.channel == c], minlength=n_questions) for c in range(len(channels))]
-        ).astype(np.float64)
+        counts = counts_of(rows, len(channels))
         votes = plain_votes(rows, channels, n_questions, n_options)
         shares, mass = _shares(votes, counts, channels)
         found, answers = _moments(shares, mass, counts, channels), np.maximum(mass, 1e-12)[:, None]
@@ -88,10 +87,9 @@ def _shares(votes: Array, counts: Array, channels: tuple[Channel, ...]) -> tuple
 
 def _moments(shares: Array, mass: Array, counts: Array, channels: tuple[Channel, ...]) -> Moments:
     """What the others hold is drawn a little towards even shares, so that few reports do not rule any option out."""
-    n_options, total = shares.shape[1], counts.sum(axis=0)
+    n_options = shares.shape[1]
     smoothed = (project(shares) * mass[:, None] + 1) / (mass[:, None] + n_options)
-    given = np.divide(mass, total, out=np.ones_like(mass), where=total > 0)
-    return moments(smoothed, given, counts, channels)
+    return moments(smoothed, answering(mass, counts, channels, np.ones(len(channels))), counts, channels)
 
 
 def project(shares: Array) -> Array:

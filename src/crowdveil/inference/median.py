@@ -17,7 +17,7 @@ from crowdveil.inference.model import Context, Rows
 from crowdveil.inference.number_intervals import rounding
 from crowdveil.inference.numbers import Numbers, bounds_of, counts_of, half_step, noise_at, numbers_of, sums
 from crowdveil.inference.questionwise import Bounds, Centres, Cut
-from crowdveil.inference.votes import channel_worth, table_channels, votes_of
+from crowdveil.inference.votes import answering, channel_worth, table_channels, votes_of
 
 Array = NDArray[Any]
 _FINER = 8
@@ -193,15 +193,14 @@ def _variance(rows: Rows, context: Context, votes: Array, scores: Array) -> Arra
     """The variance of votes @ scores where their expectation is 0, question × number."""
     channels = table_channels(context.channels)
     worth = np.array([channel_worth(channel) for channel in channels])
+    weights, counts = worth / worth.max(), counts_of(rows, len(channels))
+    given = answering(votes.sum(axis=1), counts, channels, weights)[:, None]
     total: Array = np.zeros((len(votes), scores.shape[1]))
     shares = on_simplex(votes)
-    for index, channel in enumerate(channels):
-        weight = worth[index] / worth.max()
-        count = np.bincount(rows.question[rows.channel == index], minlength=len(votes))
+    for channel, weight, count in zip(channels, weights, counts, strict=True):
         squares = channel.table @ (channel.votes[:, : len(scores)] @ scores) ** 2
         within = shares @ squares[: len(scores)]
         if channel.protects_participation:
-            given = np.clip(votes.sum(axis=1) / np.maximum(weight * count, 1e-9), 0.0, 1.0)[:, None]
             within = given * within + (1 - given) * squares[-1]
         total += (count * weight**2)[:, None] * within
     return total

@@ -49,9 +49,10 @@ class Moments:
 
 
 def moments(shares: Array, given: Array, counts: Array, channels: Sequence[Channel]) -> Moments:
-    """For questions of which so many reports came through each channel, and a part `given` of them is an answer.
+    """For questions of which so many reports came through each channel.
 
-    What those who do not hold an option think follows from the `shares`.
+    Where participation is hidden, a part `given` of them is an answer. What those who do not hold an option think
+    follows from the `shares`.
     """
     variance, third = _expanded(2, shares, given, counts, channels), _expanded(3, shares, given, counts, channels)
     return Moments(variance, third)

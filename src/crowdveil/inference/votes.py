@@ -66,6 +66,23 @@ def _added(
     return votes
 
 
+def answering(
+    total: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    channels: tuple[Channel, ...],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """By question: the part of the reports through channels that hide participation which are answers.
+
+    `total` are all votes for any option, `counts` the reports by channel and question, `weights` what a report of each
+    channel counts. Reports through the other channels are answers, every one of them.
+    """
+    hidden = np.array([channel.protects_participation for channel in channels], dtype=np.bool_)
+    open_ones, others = (weights[side] @ counts[side] for side in (~hidden, hidden))
+    part = np.divide(total - open_ones, others, out=np.ones_like(total), where=others > 0)
+    return np.clip(part, 0.0, 1.0)
+
+
 def effective_counts(rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int) -> NDArray[np.float64]:
     """How many unprotected answers the reports to each question are worth, for telling two options apart.
 
