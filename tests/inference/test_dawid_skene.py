@@ -10,7 +10,7 @@ from inference.crowds import choice_crowd, protected
 from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, InputError, Reports
-from crowdveil.inference import DawidSkene, Majority, OneCoin, emission, layout
+from crowdveil.inference import DawidSkene, Majority, OneCoin, emission, layout, method
 from crowdveil.inference.threads import LocalEngine
 
 PURE = {"prior": "none"}
@@ -149,6 +149,18 @@ def test_a_warm_start_takes_workers_it_never_met() -> None:
     old = DawidSkene().fit(replace(early, workers=early.workers[:30]))
     warm, cold = DawidSkene().fit(reports, old), DawidSkene().fit(reports)
     np.testing.assert_allclose(warm.posterior, cold.posterior, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "channel-bp", "majority"])
+def test_questions_that_nobody_was_asked_change_nothing(name: str) -> None:
+    reports = Reports.unprotected(choice_crowd(12, n_questions=10)[0])
+    among_many = replace(reports, questions=np.arange(50_000))
+    own, many = method(name).fit(reports), method(name).fit(among_many)
+    np.testing.assert_array_equal(many.value[:10], own.value)
+    assert (many.value[10:] == -1).all()
+    np.testing.assert_allclose(many.low[:10], own.low, atol=1e-6)
+    assert own.floor is not None is not many.floor
+    assert own.floor.sentence == many.floor.sentence
 
 
 def test_blocks_and_threads_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

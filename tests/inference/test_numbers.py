@@ -144,3 +144,18 @@ def test_the_floor_is_below_the_error_and_above_it_nothing_can_be_learned(kind: 
     hopeless = kind().fit(protected(number_crowd(7, per_question=3)[0], 0.1, 1))
     assert hopeless.floor is not None
     assert not hopeless.floor.informative
+
+
+def test_skills_of_weighted_mean_know_how_little_few_workers_a_question_tell() -> None:
+    """With two workers a question half of what each report tells goes into the question's own mean."""
+    rng = np.random.default_rng(9)
+    worker = np.concatenate([rng.choice(40, 2, replace=False) for _ in range(400)])
+    question, spread = np.repeat(np.arange(400), 2), rng.uniform(1, 3, 40)
+    answer = np.clip(np.rint(rng.normal(50, spread[worker])), 0, 100).astype(np.int32)
+    reports = Reports.unprotected(Answers(worker, question, answer, np.arange(40), np.arange(400), Scale(0, 100)))
+    skills = WeightedMean().fit(reports).skills
+    assert skills is not None
+    n_reports = np.bincount(worker, minlength=40)
+    # The interval of a spread known by n squares is about ± spread / √(2n) times two: here n is half the reports.
+    length = (skills.high - skills.low) / skills.skill
+    assert (length > 0.9 * 4 / np.sqrt(2 * (0.75 * n_reports + 4))).all()

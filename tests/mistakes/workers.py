@@ -5,9 +5,35 @@ from __future__ import annotations
 from mistakes.mutant import Mutant
 
 LEANING = "tests/inference/test_leaning.py"
+STARTS = "tests/inference/test_starts.py"
 PARTICIPATION = "tests/inference/test_participation.py"
 
 MUTANTS = (
+    # starts
+    Mutant(
+        "a newcomer to a warm start begins as a coin",
+        "inference/dawid_skene.py",
+        "known[name].mean(axis=0) for",
+        "0 * known[name].mean(axis=0) for",
+        STARTS,
+        "coins",
+    ),
+    Mutant(
+        "a start about other options is used all the same",
+        "inference/fitting.py",
+        "(start.method, start.domain) != (method.name, reports.domain)",
+        "start.method != method.name",
+        STARTS,
+        "other_options",
+    ),
+    Mutant(
+        "questions that nobody answered count as asked",
+        "inference/blocks.py",
+        "int(np.count_nonzero(counted(reports.question, reports.n_questions)))",
+        "reports.n_questions",
+        "tests/inference/test_dawid_skene.py",
+        "nobody_was_asked",
+    ),
     # leaning
     Mutant(
         "the weights of two explanations swapped",

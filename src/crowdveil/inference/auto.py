@@ -42,7 +42,7 @@ class Auto(Method):
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         method, why = choose(context_of(reports), lambda: _per_worker(reports))
-        estimate = method.fit(reports, start if start is not None and start.method == method.name else None)
+        estimate = method.fit(reports, start)
         return explained(estimate, why)
 
 

@@ -21,7 +21,8 @@ LARGE = 2_500_000
 
 def context_of(reports: Reports, start: Parameters | None = None) -> Context:
     """The table without its rows."""
-    return Context(reports.domain, reports.channels, reports.n_workers, reports.n_questions, len(reports), start or {})
+    n_answered = int(np.count_nonzero(counted(reports.question, reports.n_questions)))
+    return Context(reports.domain, reports.channels, reports.n_workers, n_answered, len(reports), start or {})
 
 
 def blocks_for(n_reports: int, threads: int) -> int:

@@ -16,7 +16,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import Precision, working_precision
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, judged, known_start
 from crowdveil.inference.leaning import EitherModel, belief_of
 from crowdveil.inference.message_model import reading, skills_of
 from crowdveil.inference.model import Closing, Context, Parameters, Statistics, start_names
@@ -72,10 +72,10 @@ class ChannelBP(IterativeMethod):
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports))
-        model = replace(model, context=replace(model.context, start=_start(model, reports, start)))
+        model = replace(model, context=replace(model.context, start=_start(self, model, reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
         parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
-        estimate = finished(self, model, reports, done, columns, parameters=parameters)
+        estimate = finished(self, model, reports, done, columns, start, parameters=parameters)
         return judged(estimate, model, parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
@@ -83,15 +83,12 @@ class ChannelBP(IterativeMethod):
         return Closing(skills_of(belief_of(parameters), types.skill, "the probability of a right answer"))
 
 
-def _start(model: TypeModel | EitherModel, reports: Reports, start: Estimate | None) -> Parameters:
+def _start(
+    method: ChannelBP, model: TypeModel | EitherModel, reports: Reports, start: Estimate | None
+) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    by_worker, shared = start_names(model, () if start is None else start.parameters)
-    if start is None or not shared or len(start.parameters["log_classes"]) != reports.domain.size:
-        return {}
-    found = {name: start.parameters[name] for name in shared}
-    for name in by_worker:
-        belief = carried_over(start, name, reports, found[name.replace("belief", "log_types")])
-        if belief is None:
-            return {}
-        found[name] = belief
-    return found
+    known = known_start(method, start, reports)
+    by_worker, shared = start_names(model, known)
+    found = {name: known[name] for name in shared}
+    typical = {name: found[name.replace("belief", "log_types")] for name in by_worker}
+    return found | {name: carried_over(start, name, reports, value) for name, value in typical.items()}

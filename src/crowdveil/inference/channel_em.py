@@ -22,7 +22,7 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.channel_layout import MessageState, message_kernels, state_of
 from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.finishing import ENDS, LEVEL, normalised
-from crowdveil.inference.fitting import carried_over, finished, fit_model, judged
+from crowdveil.inference.fitting import carried_over, finished, fit_model, judged, known_start
 from crowdveil.inference.message_model import MessageModel, reading, skills_of
 from crowdveil.inference.model import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
 from crowdveil.inference.participation import count_answered, shares
@@ -147,14 +147,14 @@ class ChannelEMModel(MessageModel):
         names = ("value", "low", "high")
         return {name: np.where(known, each, other) for name, each, other in zip(names, found, unknown, strict=True)}
 
-    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
-        if not isinstance(self.context.domain, Scale) or not n_answered:
+    def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
+        if not isinstance(self.context.domain, Scale) or not self.context.n_questions:
             return Judgement()
         prior, points = parameters["prior"], self.grid.points
         centre = float(prior @ points)
         floor = scale_floor(
             table_channels(self.context.channels),
-            by_channel / n_answered,
+            by_channel / self.context.n_questions,
             self.context.domain,
             sigmas=self.grid.spreads,
             weights=np.exp(parameters["log_spreads"])[:-1],
@@ -216,10 +216,10 @@ class ChannelEM(IterativeMethod):
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(reports, start)))
+        model = self.model(context_of(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
         parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
-        estimate = finished(self, model, reports, done, columns, parameters=parameters)
+        estimate = finished(self, model, reports, done, columns, start, parameters=parameters)
         return judged(estimate, model, parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
@@ -233,11 +233,11 @@ def _grid(rows: Context | Reports) -> TruthGrid:
     return truth_grid(rows.domain, table_channels(rows.channels))
 
 
-def _start(reports: Reports, start: Estimate | None) -> Parameters:
+def _start(method: ChannelEM, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    if start is None or not {"belief", *ChannelEMModel.shared} <= set(start.parameters):
+    known, grid = known_start(method, start, reports, "belief", *ChannelEMModel.shared), _grid(reports)
+    # How fine the grid is depends on the channels, too.
+    if not known or (len(known["prior"]), len(known["log_spreads"])) != (len(grid.points), len(grid.spreads) + 1):
         return {}
-    belief = carried_over(start, "belief", reports, start.parameters["log_spreads"])
-    if belief is None or len(start.parameters["prior"]) != len(_grid(reports).points):
-        return {}
-    return {"belief": belief, **{name: start.parameters[name] for name in ChannelEMModel.shared}}
+    belief = carried_over(start, "belief", reports, known["log_spreads"])
+    return {"belief": belief, **{name: known[name] for name in ChannelEMModel.shared}}

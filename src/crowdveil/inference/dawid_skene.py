@@ -17,7 +17,7 @@ from crowdveil.inference.choice_model import Precision, working_precision
 from crowdveil.inference.confusion_model import ConfusionModel, Prior
 from crowdveil.inference.crowd_prior import votes_by_symbol
 from crowdveil.inference.emission import emission_of
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, known_start
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.sureness import sureness
@@ -102,7 +102,7 @@ class DawidSkene(IterativeMethod):
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
         confusion, classes = _confusion_of(done.parameters, reports.domain.size)
         parameters = dict(done.parameters) | {"confusion": confusion, "classes": classes}
-        return finished(self, model, reports, done, columns, parameters=parameters)
+        return finished(self, model, reports, done, columns, start, parameters=parameters)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -114,17 +114,13 @@ class DawidSkene(IterativeMethod):
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""
-        if start is None or not {"log_confusion", "crowd"} <= set(start.parameters):
+        known = known_start(self, start, reports, *ConfusionModel.by_worker, *ConfusionModel.shared)
+        if not known:
             return {}
-        typical = start.parameters["log_confusion"].mean(axis=0)
-        logs = carried_over(start, "log_confusion", reports, typical)
-        seen = carried_over(start, "seen", reports, np.zeros(typical.shape[1]))
-        skill = carried_over(start, "skill", reports, np.asarray(start.parameters["crowd"][0]))
-        if logs is None or seen is None or skill is None:
-            return {}
-        return {"log_confusion": logs, "seen": seen, "skill": skill} | {
-            name: start.parameters[name] for name in ConfusionModel.shared
-        }
+        typical = {name: known[name].mean(axis=0) for name in ConfusionModel.by_worker}
+        typical["skill"] = known["crowd"][0]
+        carried = {name: carried_over(start, name, reports, value) for name, value in typical.items()}
+        return carried | {name: known[name] for name in ConfusionModel.shared}
 
     def recalling(self, model: ConfusionModel, codes: Mapping[Hashable, int]) -> ConfusionModel:
         """The model with the history of the workers that have these codes."""

@@ -42,6 +42,7 @@ def finished(
     reports: Reports,
     done: Run,
     columns: Columns,
+    start: Estimate | None,
     *,
     parameters: Parameters | None = None,
 ) -> Estimate:
@@ -55,7 +56,7 @@ def finished(
         converged=done.converged,
         objective=model.objective,
         trace=done.trace,
-        warnings=(*done.warnings, *_strangers(method, reports)),
+        warnings=(*done.warnings, *_anew(method, model, reports, start), *_strangers(method, reports)),
         parameters=known,
     )
     return closed(method, estimate, reports, columns, known)
@@ -79,7 +80,7 @@ def closed(method: Method, estimate: Estimate, reports: Reports, columns: Column
 def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:
     """The estimate with what the model says about it; the prior, labelled as such, where reports cannot tell more."""
     by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
-    judgement = model.judgement(parameters, by_channel, len(np.unique(reports.question)))
+    judgement = model.judgement(parameters, by_channel)
     columns: dict[str, Any] = {} if judgement.informative else model.prior(estimate.answered, parameters)
     return replace(
         estimate,
@@ -138,17 +139,34 @@ def configuration(method: Method) -> dict[str, object]:
     return {name: value for name, value in configured.items() if name != "engine" and not isinstance(value, Mapping)}
 
 
-def carried_over(start: Estimate | None, name: str, reports: Reports, default: Array) -> Array | None:
-    """An earlier estimate's parameter of that name for these workers; `default` for those it did not know."""
-    if start is None or start.skills is None or name not in start.parameters:
-        return None
+def known_start(method: Method, start: Estimate | None, reports: Reports, *names: str) -> Parameters:
+    """The parameters of an earlier estimate that this method can go on from; none where it cannot."""
+    if start is None or start.skills is None or (start.method, start.domain) != (method.name, reports.domain):
+        return {}
+    return start.parameters if len(start.skills.workers) and set(names) <= set(start.parameters) else {}
+
+
+def _anew(method: Method, model: Model, reports: Reports, start: Estimate | None) -> tuple[str, ...]:
+    """A warning where there was a start and the method could not go on from it."""
+    if start is None or model.context.warm:
+        return ()
+    if start.method != method.name:
+        reason = f"an estimate of {start.method}"
+    elif start.domain != reports.domain:
+        reason = "about other options or levels"
+    else:
+        reason = "not one that these reports can go on from"
+    return (f"the start is {reason}, so {method.name} began anew",)
+
+
+def carried_over(start: Estimate | None, name: str, reports: Reports, default: Array | float) -> Array:
+    """The parameter of that name in a `known_start` for these workers; `default` for those it did not meet."""
+    assert start is not None
+    assert start.skills is not None
     place = {worker: index for index, worker in enumerate(start.skills.workers.tolist())}
     found = np.array([place.get(worker, -1) for worker in reports.workers.tolist()], dtype=np.int64)
-    values = start.parameters[name]
-    if values.shape[1:] != default.shape:
-        return None
-    carried = np.broadcast_to(default, (len(found), *default.shape)).copy()
-    carried[found >= 0] = values[found[found >= 0]]
+    carried: Array = np.broadcast_to(default, (len(found), *np.shape(default))).copy()
+    carried[found >= 0] = start.parameters[name][found[found >= 0]]
     return carried
 
 

@@ -27,10 +27,10 @@ _TOO_LITTLE = "the reports cannot say more than knowing the classes' shares or t
 
 
 def choice_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
-    """Votes by option (the posterior stands for them) and reports by channel."""
+    """Votes by option (the posterior stands for them, where a question has reports) and reports by channel."""
     votes = columns.get("votes", columns["posterior"])
     return {
-        "votes": votes.sum(axis=0, dtype=np.float64),
+        "votes": votes.sum(axis=0, dtype=np.float64, where=(columns["value"] >= 0)[:, None]),
         "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),
     }
 
@@ -70,12 +70,11 @@ def choice_judgement(tally: Statistics, context: Context, **facts: object) -> Ju
 
 
 def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: bool) -> Statistics:
-    """By worker: reports, numbers and their squared distance from the values; the values' own mean and spread."""
+    """By worker: numbers and their squared distance from the values; the values' own mean and spread."""
     numbers = numbers_of(rows, context.channels, context.domain, as_answers=as_answers)
     residual = numbers.value - numbers.share * columns["value"][numbers.question]
     known = columns["value"][np.isfinite(columns["value"])] - middle_of(context.domain)
     return {
-        "reports": counted(rows.worker, context.n_workers).astype(np.float64),
         "count": sums(numbers.worker, None, context.n_workers),
         "squares": sums(numbers.worker, residual**2, context.n_workers),
         "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),

@@ -111,9 +111,9 @@ class EitherModel(MessageModel):
         low, high = (_mixed(weights, side) for side in zip(*bounds, strict=True))
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
-    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
+    def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         known = {**parameters, "log_classes": self._log_classes(parameters)}
-        found = self.classes.judgement(known, by_channel, n_answered)
+        found = self.classes.judgement(known, by_channel)
         return replace(found, facts={**found.facts, "due_to_classes": float(_weights(parameters)[0])})
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:

@@ -76,7 +76,7 @@ Rows: TypeAlias = Reports | Block
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What is known about the whole table before its rows are read."""
+    """What is known about the whole table before its rows are read; `n_questions` are those that have reports."""
 
     domain: Domain
     channels: tuple[AnyChannel, ...]
@@ -100,6 +100,9 @@ class Model(Protocol):
     `by_worker` and `shared` name the parameters that a warm start takes over: one entry per worker, or for all. An
     estimate keeps these and those named `kept`; the rest is the memory of a pass, for the next pass and the results.
     """
+
+    @property
+    def context(self) -> Context: ...
 
     @property
     def objective(self) -> str: ...
@@ -180,8 +183,8 @@ class Closing:
 class Judged(Protocol):
     """A model that knows how much its reports could tell; where that is nothing, `prior` stands for the results."""
 
-    def judgement(self, parameters: Parameters, by_channel: NDArray[Any], n_answered: int) -> Judgement:
-        """From the reports through each channel and the questions that have any."""
+    def judgement(self, parameters: Parameters, by_channel: NDArray[Any]) -> Judgement:
+        """From how many reports came through each channel."""
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         """The columns that change when the estimate is the prior."""

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import IterativeMethod
+from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
 from crowdveil.inference.emission import emission_of
-from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes
+from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, known_start
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
@@ -186,9 +186,9 @@ class OneCoin(IterativeMethod):
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, one_coin_start(reports, start)))
+        model = self.model(context_of(reports, one_coin_start(self, reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
-        return finished(self, model, reports, done, columns)
+        return finished(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -198,15 +198,10 @@ class OneCoin(IterativeMethod):
         return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
 
 
-def one_coin_start(reports: Reports, start: Estimate | None) -> Parameters:
+def one_coin_start(method: Method, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's parameters; a worker it did not know begins with the average skill."""
-    if start is None or not {"skill", "crowd"} <= set(start.parameters):
+    known = known_start(method, start, reports, *OneCoinModel.by_worker, *OneCoinModel.shared)
+    if not known:
         return {}
-    names = ("skill", "given", "seen")
-    carried = {}
-    for name in names:
-        values = carried_over(start, name, reports, np.asarray(start.parameters[name].mean()))
-        if values is None:
-            return {}
-        carried[name] = values
-    return carried | {name: start.parameters[name] for name in OneCoinModel.shared}
+    carried = {name: carried_over(start, name, reports, known[name].mean()) for name in OneCoinModel.by_worker}
+    return carried | {name: known[name] for name in OneCoinModel.shared}

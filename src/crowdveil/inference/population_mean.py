@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from crowdveil.estimate import Estimate
-from crowdveil.inference.base import Method
-from crowdveil.inference.blocks import blocks_of, context_of
+from crowdveil.inference.base import WithoutIteration
+from crowdveil.inference.blocks import context_of
 from crowdveil.inference.driver import run
 from crowdveil.inference.fitting import from_columns, judged
 from crowdveil.inference.model import Block, Columns, Context, Goal, Judgement, Parameters, Statistics
 from crowdveil.inference.numbers import bounds_of, middle_of, noise_of_channel, numbers_of
-from crowdveil.inference.ratios import Ratio, Sums, crowd_of, ratio_of, sums_of
-from crowdveil.inference.threads import LocalSession
+from crowdveil.inference.ratios import Ratio, Sums, around, crowd_of, ratio_of, sums_of
+from crowdveil.inference.threads import LocalEngine
 from crowdveil.reports import Reports
 from crowdveil.settings import Rule, check_settings
 
@@ -29,10 +29,10 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PopulationMean(Method):
+class PopulationMean(WithoutIteration):
     """Inverse-variance weighting across levels of privacy where their opinions agree; a level is a channel.
 
-    `significance` is the chance of rejecting agreement that holds.
+    `significance` is the chance of rejecting agreement that holds; at 1 it is never believed in.
 
     >>> from crowdveil import Answers, Reports, Scale
     >>> rows = [("ada", "q1", 1), ("bob", "q1", 2), ("cy", "q1", 5)]
@@ -47,10 +47,8 @@ class PopulationMean(Method):
 
     # Pass one finds the levels' variances, pass two whether their opinions agree.
     max_iter: ClassVar[int] = 2
-    tol: ClassVar[float] = 0.0
-    accelerate: ClassVar[bool] = False
 
-    significance: Annotated[float, Rule("above 0 and below 1", lambda level: 0 < level < 1)] = 0.05
+    significance: Annotated[float, Rule("above 0 and at most 1", lambda level: 0 < level <= 1)] = 0.05
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -60,8 +58,7 @@ class PopulationMean(Method):
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports))
-        block = next(blocks_of(reports, 1))
-        session = LocalSession(model, [block], [model.begin(block)], 1)
+        session = LocalEngine(threads=1).open(model, reports)
         done = run(model, session, max_iter=self.max_iter, tol=self.tol)
         return judged(from_columns(self, reports, session.finish(done.parameters)), model, done.parameters, reports)
 
@@ -113,7 +110,7 @@ class PopulationMeanModel:
         by_noise = self._weighting(parameters)[0] == "inverse-variance"
         return _combined(state, parameters, by_noise=by_noise, context=self.context)
 
-    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
+    def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         weighting, why = self._weighting(parameters)
         p_value = float(parameters["p_value"])
         facts = {"weighting": weighting, "why": why, "p_value": None if np.isnan(p_value) else p_value}
@@ -127,6 +124,8 @@ class PopulationMeanModel:
         p_value = float(parameters["p_value"])
         if int((parameters["reports"] > 0).sum()) < 2:
             return "plain", "all reports have the same level of privacy"
+        if self.significance == 1:
+            return "stratified", "levels of privacy are not to be taken as thinking alike (significance = 1)"
         if np.isnan(p_value):
             return "stratified", "too few reports to test whether levels of privacy think alike"
         if p_value < self.significance:
@@ -159,7 +158,7 @@ def _disagreement(found: Sums, parameters: Parameters) -> Statistics:
     ratio = ratio_of(found, parameters, parameters["covariance"][..., None])
     used = (found.count >= 2) & (ratio.mass > 1e-9)
     mean = np.divide(ratio.total, ratio.mass, out=np.zeros_like(ratio.mass), where=used)
-    variance = ratio.variance[0] - 2 * mean * ratio.variance[1] + mean**2 * ratio.variance[2]
+    variance = around(ratio.variance, mean)
     # Answers that are all alike and hardly noisy do not vary at all around their mean.
     precision = np.divide(ratio.mass**2, np.maximum(variance, 1e-12), out=np.zeros_like(variance), where=used)
     total = precision.sum(axis=0)

@@ -106,9 +106,9 @@ class PrivateDawidSkene(IterativeMethod):
             raise InputError(
                 f"private-dawid-skene is for two options; got {reports.domain.size}", fix="use one-coin or channel-bp"
             )
-        model = self.model(context_of(reports, one_coin_start(reports, start)))
+        model = self.model(context_of(reports, one_coin_start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns)
+        return finished(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         """Also each worker's reports, and how many of them are expected to be lies."""

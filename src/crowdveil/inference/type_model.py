@@ -165,7 +165,7 @@ class TypeModel(MessageModel):
         low, high = self.bounds(value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
-    def judgement(self, parameters: Parameters, by_channel: Array, n_answered: int) -> Judgement:
+    def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         channels = table_channels(self.context.channels)
         floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
         facts = {"sureness": sureness(parameters)}

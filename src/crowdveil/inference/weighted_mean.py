@@ -26,7 +26,7 @@ from crowdveil.inference.clipping import (
     squares_left,
 )
 from crowdveil.inference.finishing import LEVEL
-from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.fitting import carried_over, finished, fit_model, known_start
 from crowdveil.inference.floors import number_judgement, number_tally
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
@@ -225,9 +225,9 @@ class WeightedMean(IterativeMethod):
         return WeightedMeanModel(context=context, least=least, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(reports, start)))
+        model = self.model(context_of(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns)
+        return finished(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)
@@ -236,7 +236,7 @@ class WeightedMean(IterativeMethod):
         judgement = number_judgement(tally, context)
         if hides(context.channels) and not self.as_answers:
             judgement = replace(judgement, warnings=(_RATIO, *judgement.warnings))
-        return Closing(_skills(parameters["variance"], tally["reports"]), judgement)
+        return Closing(_skills(parameters["variance"], parameters["freedom"]), judgement)
 
 
 def _of_the_seen(statistics: Statistics, squares: float) -> Parameters:
@@ -262,22 +262,18 @@ def _hidden(found: Sums, variance: Array, parameters: Parameters, domain: Domain
     return ratio_of(found, parameters, crowd * variance / np.maximum(around(crowd, value), 1e-12))
 
 
-def _start(reports: Reports, start: Estimate | None) -> Parameters:
-    if start is None or not {"floor", *WeightedMeanModel.by_worker} <= set(start.parameters):
+def _start(method: WeightedMean, reports: Reports, start: Estimate | None) -> Parameters:
+    known = known_start(method, start, reports, "floor", *WeightedMeanModel.by_worker)
+    if not known:
         return {}
-    carried: dict[str, Array] = {"floor": start.parameters["floor"]}
-    for name in WeightedMeanModel.by_worker:
-        values = carried_over(start, name, reports, np.asarray(np.median(start.parameters[name])))
-        if values is None:
-            return {}
-        carried[name] = values
-    return carried
+    names = WeightedMeanModel.by_worker
+    carried = {name: carried_over(start, name, reports, float(np.median(known[name]))) for name in names}
+    return carried | {"floor": known["floor"]}
 
 
-def _skills(variance: Array, n_reports: Array) -> Skills:
+def _skills(variance: Array, freedom: Array) -> Skills:
     """The spread of each worker's errors, with the interval that a chi-squared sum of squares gives."""
     spread = np.sqrt(variance)
-    freedom = n_reports + 4.0
     low = spread * np.sqrt(freedom / chdtri(freedom, (1 - LEVEL) / 2))
     high = spread * np.sqrt(freedom / chdtri(freedom, (1 + LEVEL) / 2))
     return Skills(np.arange(len(spread)), spread, low, high, "the spread of errors, the channel's noise included")

@@ -15,7 +15,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.finishing import chosen, on_simplex, wilson
-from crowdveil.inference.fitting import carried_over, finished, fit_model
+from crowdveil.inference.fitting import carried_over, finished, fit_model, known_start
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import row_kernels
 from crowdveil.inference.model import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
@@ -160,9 +160,9 @@ class WeightedVote(IterativeMethod):
         return WeightedVoteModel(context=context, weighing=self.weighing, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(reports, start)))
+        model = self.model(context_of(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns)
+        return finished(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -172,13 +172,9 @@ class WeightedVote(IterativeMethod):
         return Closing(skills, choice_judgement(tally, context))
 
 
-def _start(reports: Reports, start: Estimate | None) -> Parameters:
-    if start is None or "agreement" not in start.parameters:
+def _start(method: WeightedVote, reports: Reports, start: Estimate | None) -> Parameters:
+    known = known_start(method, start, reports, *WeightedVoteModel.by_worker)
+    if not known:
         return {}
-    carried = {}
-    for name in ("weight", "agreement"):
-        values = carried_over(start, name, reports, np.asarray(np.median(start.parameters[name])))
-        if values is None:
-            return {}
-        carried[name] = values
-    return carried
+    names = WeightedVoteModel.by_worker
+    return {name: carried_over(start, name, reports, float(np.median(known[name]))) for name in names}

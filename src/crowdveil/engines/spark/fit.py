@@ -81,7 +81,7 @@ def _fitted(
     done = _iterated(chosen, session, leap=start is not None)
     judgement = Judgement()
     if isinstance(model, Judged):
-        judgement = model.judgement(done.parameters, job.by_channel, job.sizes.n_questions)
+        judgement = model.judgement(done.parameters, job.by_channel)
     rows = EstimateRows(job.reports.domain, chosen.numeric)
     results = session.results(done.parameters, rows, informative=judgement.informative)
     results.write.mode("overwrite").parquet(output)
