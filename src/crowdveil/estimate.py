@@ -33,15 +33,23 @@ class Skills:
 class Floor:
     """What the reports could tell at best, beside what was known before.
 
-    `informative` is False when the reports cannot say more than the prior: the estimate then *is* the prior.
-    `smallest_error` is the least error any method could have from these reports, `prior_error` that of not
-    looking at them (standard deviation for numbers, error rate for choices).
+    `smallest_error` is the least error any method could have from these reports, a question having as many as there are
+    on average, `prior_error` that of not looking at them (standard deviation for numbers, error rate for choices).
+    `informative` is False when they cannot say more than the prior. A report through each channel tells so much of
+    what is `needed` to say more: nats, or Fisher information.
     """
 
     smallest_error: float
     prior_error: float
     informative: bool
     sentence: str
+    telling: tuple[float, ...] = ()
+    needed: float = np.inf
+
+    def told(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Questions with so many reports (channel × question) that these say more than the prior, each by itself."""
+        told: NDArray[np.bool_] = np.asarray(self.telling) @ counts > self.needed
+        return told
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,9 @@ from crowdveil import Choices, Scale
 from crowdveil.bounds.floor import (
     answer_law,
     channel_information,
-    choice_floor,
+    fano_floor,
     least_error,
+    scale_floor,
     smallest_deviation,
     staircase_information,
     with_empty,
@@ -76,8 +77,27 @@ def test_fano_is_exact_at_both_ends() -> None:
 def test_one_private_report_cannot_beat_the_best_guess_by_more_than_fano_allows() -> None:
     domain, epsilon = Choices(("no", "yes")), 1.0
     channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
-    floor = choice_floor((channel,), np.zeros(10, dtype=np.int16), 10, np.array([0.5, 0.5]))
+    floor = fano_floor((channel,), np.ones(1), np.array([0.5, 0.5]))
     # The best guess from one report is that report, wrong with probability 1 / (1 + e^ε).
     assert floor.smallest_error <= 1 / (1 + math.exp(epsilon)) + 1e-9
     assert floor.informative
     assert floor.prior_error == 0.5
+
+
+@pytest.mark.parametrize("classes", [[0.5, 0.5], [0.9, 0.1], [0.4, 0.3, 0.2, 0.1]], ids=str)
+def test_each_question_is_told_of_by_the_rule_that_judges_the_usual_one(classes: list[float]) -> None:
+    domain = Choices(tuple("abcd"[: len(classes)]))
+    channels = [mechanism("randomized-response", epsilon=epsilon).channel(domain) for epsilon in (0.05, 0.4)]
+    counts = np.array([[0.0, 1.0, 5.0, 30.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0, 40.0]])
+    floors = [fano_floor(channels, each, np.array(classes)) for each in counts.T]
+    assert floors[0].told(counts).tolist() == [floor.informative for floor in floors]
+    assert {floor.informative for floor in floors} == {True, False}
+
+
+def test_each_number_is_told_of_by_the_rule_that_judges_the_usual_one() -> None:
+    scale, crowd = Scale(1, 5), {"sigmas": np.array([1.0]), "weights": np.ones(1), "share": 1.0}
+    channels = [mechanism("randomized-response", epsilon=epsilon).channel(scale) for epsilon in (0.5, 2.0)]
+    counts = np.array([[0.0, 1.0, 9.0, 900.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0, 40.0]])
+    floors = [scale_floor(channels, each, scale, centre=3.0, spread=0.9, **crowd) for each in counts.T]
+    assert floors[0].told(counts).tolist() == [floor.informative for floor in floors]
+    assert {floor.informative for floor in floors} == {True, False}

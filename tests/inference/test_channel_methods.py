@@ -21,9 +21,10 @@ from crowdveil.inference import (
     channel_layout,
     channel_plain,
 )
-from crowdveil.inference.blocks import context_of
+from crowdveil.inference.blocks import blocks_of, context_of
 from crowdveil.inference.frequency import project
 from crowdveil.inference.message_model import skills_of
+from crowdveil.inference.numbers import counts_of
 from crowdveil.inference.threads import LocalEngine
 from crowdveil.inference.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
@@ -186,6 +187,31 @@ def test_a_warm_start_arrives_at_the_cold_result_sooner(method: Method) -> None:
     cold, warm = method.fit(reports), method.fit(reports, method.fit(part))
     assert warm.iterations <= cold.iterations
     np.testing.assert_allclose(warm.value, cold.value, atol=0.02)
+
+
+def test_a_question_with_far_more_reports_than_most_keeps_its_own_estimate() -> None:
+    rng = np.random.default_rng(4)
+    n_reports = np.where(np.arange(300) < 10, 250, 2)
+    question = np.repeat(np.arange(300), n_reports)
+    worker = np.concatenate([rng.choice(400, n, replace=False) for n in n_reports])
+    truth = np.arange(300) % 2
+    right = rng.random(len(question)) < 0.9
+    answer = np.where(right, truth[question], 1 - truth[question])
+    answers = Answers(worker, question, answer, np.arange(400), np.arange(300), Scale(0, 1))
+    estimate = ChannelEM().fit(mechanism("randomized-response", epsilon=0.3).randomize(answers, entropy_from(seed=5)))
+    assert estimate.floor is not None
+    assert not estimate.floor.informative
+    assert len(np.unique(estimate.value[10:])) == 1
+    assert (np.rint(estimate.value[:10]) == truth[:10]).mean() >= 0.8
+
+
+@pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)
+def test_a_block_knows_how_many_reports_came_through_each_channel(method: Method) -> None:
+    crowd = choices() if isinstance(method, ChannelBP) else ratings()
+    reports = mixed(crowd, 3.0, 2.0, 1.0)
+    model = method.model(context_of(reports))
+    block = next(blocks_of(reports, 1))
+    np.testing.assert_array_equal(model.by_channel(model.begin(block)), counts_of(reports, 3))
 
 
 @pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)

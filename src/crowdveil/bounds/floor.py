@@ -108,32 +108,32 @@ def scale_floor(
     `reports_per_question` counts the reports through each channel. The information is averaged over truths within one
     standard deviation of the centre, because near an end of the scale less can be seen than in its middle.
     """
-    information = 0.0
+    telling = np.zeros(len(channels))
     for truth in centre + spread * np.array([-1.0, 0.0, 1.0]):
-        for channel, count in zip(channels, reports_per_question, strict=True):
+        for index, channel in enumerate(channels):
             laws = [answer_law(float(truth), float(sigma), scale) for sigma in sigmas]
             if channel.protects_participation:
                 laws = [with_empty(law, share) for law in laws]
-            each = [channel_information(channel, *law) for law in laws]
-            information += float(count) * float(np.dot(weights, each)) / 3
+            telling[index] += float(np.dot(weights, [channel_information(channel, *law) for law in laws])) / 3
+    information = float(reports_per_question @ telling)
     smallest = math.inf if information <= 0 else 1 / math.sqrt(information)
-    return _floor(smallest, spread, "standard deviation", informative=smallest < spread)
-
-
-def choice_floor(channels: Sequence[Channel], channel: NDArray[Any], n_questions: int, classes: NDArray[Any]) -> Floor:
-    """The least error rate on choices for these reports, even if every worker knew the truth (Fano)."""
-    seen = np.bincount(channel, minlength=len(channels)) if len(channels) > 1 else np.array([len(channel)])
-    return fano_floor(channels, seen / max(n_questions, 1), classes)
+    needed = 1 / spread**2 if spread > 0 else math.inf
+    return _floor(smallest, spread, "standard deviation", information > needed, telling, needed)
 
 
 def fano_floor(channels: Sequence[Channel], reports_per_question: Floats, classes: NDArray[Any]) -> Floor:
-    """The same from the number of reports that a question has through each channel."""
+    """The least error rate on choices even if every worker knew the truth (Fano).
+
+    `reports_per_question` counts the reports through each channel.
+    """
     classes = np.asarray(classes, dtype=np.float64)
-    each = zip(reports_per_question, channels, strict=True)
-    allowed = sum(float(count) * mutual_information(channel, classes) for count, channel in each)
-    prior_error = 1.0 - float(classes.max())
-    smallest = min(least_error(classes, allowed), prior_error)
-    return _floor(smallest, prior_error, "error rate", informative=allowed > 0 and smallest < NO_GAIN * prior_error)
+    telling = np.array([mutual_information(channel, classes) for channel in channels])
+    allowed, prior_error = float(reports_per_question @ telling), 1.0 - float(classes.max())
+    smallest, gain = min(least_error(classes, allowed), prior_error), NO_GAIN * prior_error
+    # Nats that lower the error to `gain`: Fano's inequality as an equation.
+    open_to_doubt = entropy(np.array([gain, 1 - gain])) + gain * math.log(max(len(classes) - 1, 1))
+    needed = max(entropy(classes) - open_to_doubt, 0.0)
+    return _floor(smallest, prior_error, "error rate", allowed > 0 and smallest < gain, telling, needed)
 
 
 def mutual_information(channel: Channel, classes: Floats) -> float:
@@ -165,8 +165,8 @@ def entropy(shares: Floats) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
-def _floor(smallest: float, prior: float, measure: str, *, informative: bool) -> Floor:
+def _floor(smallest: float, prior: float, measure: str, informative: bool, telling: Floats, needed: float) -> Floor:
     said = f"the least {measure} any method could have from these reports is {smallest:.3g}, without them {prior:.3g}"
     if not informative:
-        said += ": they cannot say more than the prior, so the estimate is the prior"
-    return Floor(smallest, prior, informative, said)
+        said += ": they cannot say more than the prior, so the estimate is the prior, questions with far more apart"
+    return Floor(smallest, prior, informative, said, tuple(telling.tolist()), needed)

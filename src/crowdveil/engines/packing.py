@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.inference.model import Block, Columns, Judged, Looking, Model, Parameters, State, Statistics
+from crowdveil.estimate import Floor
+from crowdveil.inference.model import Block, Columns, Judged, Looking, Model, Parameters, State, Statistics, with_prior
 
 Buffer: TypeAlias = bytes | pa.Buffer
 NO_QUESTIONS = pa.array([], pa.string())
@@ -169,12 +170,11 @@ def looked(packed: Packed, model: Model, parameters: Parameters) -> Statistics:
     return model.look(packed.block, parameters, packed.state)
 
 
-def finished(packed: Packed, model: Model, parameters: Parameters, *, informative: bool = True) -> Columns:
+def finished(packed: Packed, model: Model, parameters: Parameters, floor: Floor | None = None) -> Columns:
     """The results of the block's questions; the prior where the reports cannot tell more."""
     columns = model.finish(packed.block, parameters, packed.state)
-    if not informative and isinstance(model, Judged):
-        # Every packed question has a report.
-        columns = columns | model.prior(np.ones(len(columns["value"]), dtype=bool), parameters)
+    if isinstance(model, Judged):
+        return with_prior(model, floor, columns, model.by_channel(packed.state), parameters)
     return columns
 
 

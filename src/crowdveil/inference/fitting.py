@@ -15,10 +15,12 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.driver import Run, run
-from crowdveil.inference.model import Columns, Judged, Model, Parameters, lasting
+from crowdveil.inference.model import Columns, Judged, Model, Parameters, lasting, with_prior
+from crowdveil.inference.numbers import counts_of
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
+_JUDGED = ("value", "confidence", "low", "high", "posterior")
 
 
 def fit_model(
@@ -81,7 +83,8 @@ def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: R
     """The estimate with what the model says about it; the prior, labelled as such, where reports cannot tell more."""
     by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
     judgement = model.judgement(parameters, by_channel)
-    columns: dict[str, Any] = {} if judgement.informative else model.prior(estimate.answered, parameters)
+    found: Columns = {name: value for name in _JUDGED if (value := getattr(estimate, name)) is not None}
+    columns: Any = with_prior(model, judgement.floor, found, counts_of(reports, len(reports.channels)), parameters)
     return replace(
         estimate,
         floor=judgement.floor,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.finishing import chosen, normalised
 from crowdveil.inference.message_model import MessageModel
-from crowdveil.inference.model import Block, Columns, Judgement, Parameters, Statistics
+from crowdveil.inference.model import Block, Columns, Judgement, Parameters, State, Statistics
 from crowdveil.inference.sureness import sureness, tempered
 from crowdveil.inference.type_model import TypeModel
 
@@ -118,6 +118,9 @@ class EitherModel(MessageModel):
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return self.classes.prior(answered, {"log_classes": self._log_classes(parameters)})
+
+    def by_channel(self, state: State) -> Array:
+        return self.classes.by_channel(state[0])
 
     def _log_classes(self, parameters: Parameters) -> Array:
         shares = [np.exp(parameters["log_classes" + end]) for end in ("", _OTHER)]

@@ -12,7 +12,7 @@ from crowdveil.estimate import Skills
 from crowdveil.inference.channel_layout import MessageState
 from crowdveil.inference.emission import Emission, emission_of
 from crowdveil.inference.finishing import ENDS
-from crowdveil.inference.model import Context, Goal, Parameters, Statistics
+from crowdveil.inference.model import Context, Goal, Parameters, State, Statistics
 from crowdveil.inference.votes import table_channels
 
 Array = NDArray[Any]
@@ -55,6 +55,13 @@ class MessageModel:
         emission = self.emission
         empty: Array = emission.table[-1] if emission.with_empty else np.zeros(emission.n_symbols)
         return empty.astype(self.precision)
+
+    def by_channel(self, state: State) -> Array:
+        """How many reports the questions of a block have, channel × question."""
+        n_channels, n_questions = len(self.emission.offsets), len(state.starts) - 1
+        channel = np.searchsorted(self.emission.offsets, state.symbol, side="right") - 1
+        counts = np.bincount(channel * n_questions + state.question, minlength=n_channels * n_questions)
+        return counts.reshape(n_channels, n_questions).astype(np.float64)
 
     @staticmethod
     def swept(total: Array, moved: float, state: MessageState, counted: str) -> Statistics:

@@ -166,10 +166,6 @@ class Judgement:
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
 
-    @property
-    def informative(self) -> bool:
-        return self.floor is None or self.floor.informative
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closing:
@@ -181,13 +177,19 @@ class Closing:
 
 @runtime_checkable
 class Judged(Protocol):
-    """A model that knows how much its reports could tell; where that is nothing, `prior` stands for the results."""
+    """A model that knows how much its reports could tell; where that is nothing, `prior` stands for the results.
+
+    Where the usual question has too few reports, one with far more still has an estimate of its own.
+    """
 
     def judgement(self, parameters: Parameters, by_channel: NDArray[Any]) -> Judgement:
         """From how many reports came through each channel."""
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         """The columns that change when the estimate is the prior."""
+
+    def by_channel(self, state: State) -> NDArray[np.float64]:
+        """How many reports the questions of a block have, channel × question."""
 
 
 @runtime_checkable
@@ -207,6 +209,19 @@ def start_names(model: Model, known: Collection[str]) -> tuple[list[str], list[s
         return [], []
     by_worker, shared = ([name for name in names if name not in left] for names in wanted)
     return by_worker, shared
+
+
+def with_prior(
+    model: Judged, floor: Floor | None, columns: Columns, counts: NDArray[np.float64], parameters: Parameters
+) -> Columns:
+    """The columns with the prior where the reports of a question, `counts` by channel, cannot say more."""
+    if floor is None or floor.informative:
+        return columns
+    told = floor.told(counts)
+    prior = model.prior(counts.sum(axis=0) > 0, parameters)
+    return columns | {
+        name: np.where(told.reshape(-1, *[1] * (value.ndim - 1)), columns[name], value) for name, value in prior.items()
+    }
 
 
 def lasting(model: Model, parameters: Parameters) -> Parameters:

@@ -120,6 +120,9 @@ class PopulationMeanModel:
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return {}
 
+    def by_channel(self, state: Sums) -> Array:
+        return state.count
+
     def _weighting(self, parameters: Parameters) -> tuple[str, str]:
         p_value = float(parameters["p_value"])
         if int((parameters["reports"] > 0).sum()) < 2:

@@ -83,7 +83,7 @@ def _fitted(
     if isinstance(model, Judged):
         judgement = model.judgement(done.parameters, job.by_channel)
     rows = EstimateRows(job.reports.domain, chosen.numeric)
-    results = session.results(done.parameters, rows, informative=judgement.informative)
+    results = session.results(done.parameters, rows, judgement.floor)
     results.write.mode("overwrite").parquet(output)
     tally = session.tally(chosen, done.parameters) if chosen.tallies else {}
     done = replace(done, parameters=lasting(model, done.parameters))

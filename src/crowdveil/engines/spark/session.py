@@ -30,6 +30,7 @@ from crowdveil.engines.spark.rows import (
     keep_modules,
     state_row,
 )
+from crowdveil.estimate import Floor
 from crowdveil.inference.base import Method
 from crowdveil.inference.crew import processors
 from crowdveil.inference.model import Model, Parameters, Statistics, add
@@ -161,14 +162,14 @@ class SparkBlocks:
         self.generation += 1
         return self._written_total()
 
-    def results(self, parameters: Parameters, rows: EstimateRows, *, informative: bool = True) -> DataFrame:
+    def results(self, parameters: Parameters, rows: EstimateRows, floor: Floor | None = None) -> DataFrame:
         """The results of every question; the prior where the reports cannot tell more."""
         model = self.model
         tasks, blocks = self._blocks("questions", "payload")
 
         def one(batches: Batches) -> Batches:
             for packed in blocks(batches):
-                yield rows(packed.questions, finished(packed, model, parameters, informative=informative))
+                yield rows(packed.questions, finished(packed, model, parameters, floor))
 
         return tasks.mapInArrow(one, rows.schema)
 
