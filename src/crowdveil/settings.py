@@ -36,8 +36,10 @@ SEED = Rule("of at most 18 digits", lambda number: abs(number) < 10**18)
 _PART = "it is the part that is answered, and 1 is all"
 _FINITE = Rule("finite", lambda value: not isinstance(value, float) or math.isfinite(value))
 
-Positive: TypeAlias = Annotated[float, Rule("positive and finite", lambda number: 0 < number < math.inf)]
-NotNegative: TypeAlias = Annotated[float, Rule("0 or more, and finite", lambda number: 0 <= number < math.inf)]
+# Sums and squares of what is smaller stay numbers.
+_LARGE = 1e100
+Positive: TypeAlias = Annotated[float, Rule("positive and below 1e100", lambda number: 0 < number < _LARGE)]
+NotNegative: TypeAlias = Annotated[float, Rule("0 or more, and below 1e100", lambda number: 0 <= number < _LARGE)]
 Probability: TypeAlias = Annotated[float, PROBABILITY]
 Share: TypeAlias = Annotated[float, Rule("above 0 and at most 1", lambda number: 0 < number <= 1, _PART)]
 Number: TypeAlias = Annotated[float, Rule("a number", lambda number: not math.isnan(number))]
@@ -57,7 +59,7 @@ def check_settings(settings: object) -> None:
     Sieve(width=2.0)
     >>> Sieve(-2)
     Traceback (most recent call last):
-    crowdveil.errors.InputError: width must be positive and finite; got -2
+    crowdveil.errors.InputError: width must be positive and below 1e100; got -2
     """
     kind: Any = type(settings)
     for name, hint in _hints(kind).items():

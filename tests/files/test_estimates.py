@@ -23,7 +23,7 @@ from crowdveil.files.estimates import read_start, start_beside, write_estimates,
 from crowdveil.files.frames import answers_from, reports_from
 from crowdveil.files.reports import write_reports
 from crowdveil.files.write import write_table
-from crowdveil.inference import DawidSkene, Mean
+from crowdveil.inference import DawidSkene, Mean, method
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -213,6 +213,40 @@ def test_an_empty_id_in_a_frame_is_refused_by_its_row(workers: list[Any], row: i
     frame = pa.table(FRAME | {"worker": workers})
     with pytest.raises(FileError, match=f"row {row}, column 'worker': every row must name its worker"):
         answers_from(frame)
+
+
+def coded(worker: list[str | None]) -> Any:
+    return pa.table(FRAME | {"worker": pa.DictionaryArray.from_arrays([0, 1, 0], worker)})
+
+
+@pytest.mark.parametrize(
+    ("frame", "match"),
+    [
+        (coded(["ada", "ada"]), "row 2.* has answered this question in an earlier row"),
+        (coded(["ada", None]), "row 2, column 'worker': every row must name its worker"),
+        (pa.table(FRAME | {"worker": [[1], [2], [3]]}), "column 'worker': an id must be a text or a number"),
+        (pa.table(FRAME | {"label": [[1], [2], [3]]}), "column 'label': a cell must be a text or a number"),
+        (pa.table(FRAME | {"label": [b"a", b"\xff", b"b"]}), "column 'label': a cell must be a text or a number"),
+    ],
+    ids=["repeated", "null", "lists as ids", "lists", "bytes"],
+)
+def test_columns_that_hide_ids_or_are_no_texts_are_refused(frame: Any, match: str) -> None:
+    with pytest.raises(FileError, match=match):
+        answers_from(frame)
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["x", "y"])], ids=["categorical", "enum"])
+def test_words_that_polars_keeps_by_codes_are_read(kind: Any) -> None:
+    frame = pl.DataFrame({"worker": [1, 2], "task": ["x", "y"], "label": ["x", "y"]})
+    read = answers_from(frame.with_columns(pl.col("task", "label").cast(kind)))
+    assert (read.questions.tolist(), read.domain) == (["x", "y"], Choices(("x", "y")))
+
+
+@pytest.mark.parametrize("option", ["two\nlines", "a\rb", "a,b"], ids=repr)
+def test_an_option_with_a_line_break_is_a_header_that_can_be_read(tmp_path: Path, option: str) -> None:
+    answers = Answers.from_rows([("w", "q", option)], Choices((option, "c")))
+    write_estimates(tmp_path / "e.csv", method("majority").fit(Reports.unprotected(answers)))
+    assert rows_of(tmp_path / "e.csv")[0]["value"] == option
 
 
 def test_a_table_that_cannot_be_written_is_no_file_with_a_header_only(tmp_path: Path) -> None:

@@ -179,6 +179,16 @@ def test_gold_questions_stay_what_they_are_known_to_be() -> None:
     assert (estimate.value[:5] == 0).all()
 
 
+def test_gold_holds_where_reports_cannot_tell_and_before_any_sweep() -> None:
+    domain = Choices(("no", "yes"))
+    channel = mechanism("randomized-response", epsilon=0.05).channel(domain)
+    reports = Reports.from_rows([(w, q, 1, 0) for w in "abc" for q in ("q", "r")], (channel,), domain)
+    assert ChannelBP(gold={"q": "no", "r": "yes"}).fit(reports).values() == ["no", "yes"]
+    plain = Reports.unprotected(Answers.from_rows([("a", "q", "no"), ("b", "q", "no")], domain))
+    for classes in ("weighed", "learned"):
+        assert ChannelBP(gold={"q": "yes"}, max_iter=1, classes=classes).fit(plain).values() == ["yes"]
+
+
 @pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)
 def test_a_warm_start_arrives_at_the_cold_result_sooner(method: Method) -> None:
     crowd = choices() if isinstance(method, ChannelBP) else ratings()

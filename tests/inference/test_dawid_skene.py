@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, InputError, Reports
 from crowdveil.inference import DawidSkene, Majority, OneCoin, emission, layout, method
+from crowdveil.inference.finishing import odds_interval
 from crowdveil.inference.threads import LocalEngine
 
 PURE = {"prior": "none"}
@@ -149,6 +150,18 @@ def test_a_warm_start_takes_workers_it_never_met() -> None:
     old = DawidSkene().fit(replace(early, workers=early.workers[:30]))
     warm, cold = DawidSkene().fit(reports, old), DawidSkene().fit(reports)
     np.testing.assert_allclose(warm.posterior, cold.posterior, atol=0.02)
+
+
+def test_bounds_next_to_certainty_are_those_of_double_precision() -> None:
+    share = 1 - 1e-9
+    posterior = np.array([[share, 1 - share]])
+    double, single = (
+        odds_interval(posterior.astype(kind), np.zeros(1, np.int64), np.array([9.0]), np.ones(1, bool))
+        for kind in (np.float64, np.float32)
+    )
+    np.testing.assert_allclose(single[0], double[0], rtol=1e-5)
+    # The log-odds are 20.7 and vary by 9.0: two standard deviations below they are 3.1.
+    assert double[0][0] == pytest.approx(1 / (1 + np.exp(-(np.log(share / (1 - share)) - 1.959964 * 9))), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "channel-bp", "majority"])

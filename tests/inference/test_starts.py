@@ -11,6 +11,7 @@ from inference.crowds import choice_crowd, number_crowd, protected
 from crowdveil import Choices, Reports, Scale
 from crowdveil.inference import METHODS, DawidSkene, Method, OneCoin, method
 from crowdveil.inference.base import IterativeMethod
+from crowdveil.simulate import ChoiceCrowd
 
 NAMES = [name for name, kind in METHODS.items() if issubclass(kind, IterativeMethod)]
 
@@ -42,6 +43,16 @@ def test_confusions_of_strangers_do_not_begin_as_coins(prior: str) -> None:
     fitting = DawidSkene(prior=prior)
     warm = fitting.fit(reports, fitting.fit(strangers(reports)))
     np.testing.assert_allclose(warm.posterior, fitting.fit(reports).posterior, atol=0.02)
+
+
+@pytest.mark.parametrize("kind", [DawidSkene, OneCoin])
+def test_starting_again_and_again_stays_where_it_was(kind: type[DawidSkene]) -> None:
+    crowd = ChoiceCrowd(n_workers=20, n_questions=40, domain=Choices(("no", "yes")), share=0.5, ability=(0.5, 0.9))
+    reports = protected(crowd.draw(seed=30).answers, 2.0, seed=30)
+    cold = found = kind().fit(reports)
+    for _ in range(4):
+        found = kind().fit(reports, found)
+        np.testing.assert_allclose(found.posterior, cold.posterior, atol=0.03)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -102,3 +102,9 @@ def test_a_peer_and_a_paper_are_followed_to_the_letter() -> None:
 def test_where_skills_explain_the_answers_nothing_is_taken_back(classes: str) -> None:
     answers, _ = misleading(4, part=0.0)
     assert ChannelBP(classes=classes).fit(Reports.unprotected(answers)).provenance["sureness"] > 0.85  # type: ignore[operator, arg-type]
+
+
+@pytest.mark.parametrize("noise", range(5))
+def test_rounding_alone_makes_nobody_less_sure(noise: int) -> None:
+    flat = -250.0 * (1 + np.random.default_rng(noise).normal(scale=1e-15, size=len(POWERS)))
+    assert sureness_of(flat) == 1.0

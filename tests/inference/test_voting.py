@@ -48,6 +48,17 @@ def test_votes_of_mixed_channels_are_unbiased() -> None:
     assert Majority().fit(reports).values() == ["a"]
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 0.01, 1e-6])
+@pytest.mark.parametrize("weighing", ["log-odds", "linear", "crh", "catd"])
+def test_votes_that_weigh_next_to_nothing_are_no_tie(weighing: str, epsilon: float) -> None:
+    domain = Choices(("no", "yes"))
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
+    alike = Reports.from_rows([(f"w{index}", "q", 1, 0) for index in range(8)], (channel,), domain)
+    assert method("weighted-vote", weighing=weighing).fit(alike).values() == ["yes"]
+    mixed = Reports.from_rows([("ada", "q", 1, 0), ("bob", "r", 0, 1)], (channel, identity(domain)), domain)
+    assert Majority().fit(mixed).values() == ["yes", "no"]
+
+
 @pytest.mark.parametrize("given", [0.0, 0.4, 1.0])
 def test_who_answers_is_told_from_reports_that_hide_it_not_from_the_others(given: float) -> None:
     domain = Choices(("a", "b"))

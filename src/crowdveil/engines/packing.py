@@ -174,7 +174,8 @@ def finished(packed: Packed, model: Model, parameters: Parameters, floor: Floor 
     """The results of the block's questions; the prior where the reports cannot tell more."""
     columns = model.finish(packed.block, parameters, packed.state)
     if isinstance(model, Judged):
-        return with_prior(model, floor, columns, model.by_channel(packed.state), parameters)
+        counts = model.by_channel(packed.state)
+        return with_prior(model, floor, columns, counts, parameters, packed.block.gold)
     return columns
 
 

@@ -14,7 +14,7 @@ from crowdveil.domain import Domain
 from crowdveil.errors import FileError
 from crowdveil.files.answers import answers_in
 from crowdveil.files.reports import reports_in
-from crowdveil.files.table import TextTable, as_text, find_columns
+from crowdveil.files.table import TextTable, as_text, decoded, find_columns
 from crowdveil.reports import AnyChannel, Reports
 
 
@@ -53,9 +53,15 @@ def _arrow(frame: Any) -> Any:
     return pa.table(frame)
 
 
-def _native(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    encoded = whole if isinstance(whole, pa.DictionaryArray) else pc.dictionary_encode(whole)
+def _native(column: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    # A frame's own codes are not taken over: two of them may stand for the same id.
+    try:
+        encoded = pc.dictionary_encode(decoded(column)).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        problem = f"an id must be a text or a number; the column has the type {column.type}"
+        raise FileError(problem, fix="make it text", field=name, source="the frame") from None
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     return codes, encoded.dictionary.to_numpy(zero_copy_only=False)
 
@@ -66,9 +72,9 @@ class _Frame(TextTable):
     __slots__ = ()
 
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        if self.columns[name].null_count:
+        if decoded(self.columns[name]).null_count:
             return TextTable.ids(self, name)
-        codes, ids = _native(self.columns[name])
+        codes, ids = _native(self.columns[name], name)
         # An empty text names nobody either, and is refused as in a file.
         return TextTable.ids(self, name) if ids.dtype == object and "" in ids.tolist() else (codes, ids)
 
@@ -77,6 +83,7 @@ def _texts(table: Any, found: dict[str, str]) -> TextTable:
     if len(table) == 0:
         raise FileError("the frame has no rows", fix="give at least one row")
     columns = {
-        ours: table[name] if ours in ("worker", "question") else as_text(table[name]) for ours, name in found.items()
+        ours: table[name] if ours in ("worker", "question") else as_text(table[name], name, "the frame")
+        for ours, name in found.items()
     }
     return _Frame(columns, "the frame", 1, {})

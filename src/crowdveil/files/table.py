@@ -283,7 +283,7 @@ def _read_parquet(path: Path, needed: Sequence[str | tuple[str, ...]], optional:
         said = str(error).split(". ")[0].rstrip(".")
         fix = "make it anew, or name it .csv if it is CSV"
         raise FileError(f"not a Parquet file: {said}", fix=fix, source=path.name) from None
-    columns = {ours: as_text(table[name]) for ours, name in found.items()}
+    columns = {ours: as_text(table[name], name, path.name) for ours, name in found.items()}
     return TextTable(columns, path.name, 1, dict(schema.metadata or {}))
 
 
@@ -298,14 +298,26 @@ def _parquet_rows(path: Path, names: list[str]) -> Any:
         return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
-def as_text(column: Any) -> Any:
-    """Any Arrow column as text; a float that is a whole number is spelled without the point."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+def as_text(column: Any, name: str, source: str) -> Any:
+    """An Arrow column as text; a float that is a whole number is spelled without the point."""
+    column = decoded(column)
     if pa.types.is_floating(column.type):
-        seen = pc.dictionary_encode(column).combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return pa.chunked_array([_float_texts(seen)])
-    return pc.cast(column, pa.string())
+        return pa.chunked_array([_float_texts(pc.dictionary_encode(column).combine_chunks())])
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        problem = f"a cell must be a text or a number; the column has the type {column.type}"
+        raise FileError(problem, fix="save the column as text", field=name, source=source) from None
+
+
+def decoded(column: Any) -> Any:
+    """A column that names its values by codes, with the values written out."""
+    whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    if not pa.types.is_dictionary(whole.type):
+        return whole
+    # Arrow can look up no texts of the kind that polars keeps.
+    kind = pa.string() if pa.types.is_string_view(whole.type.value_type) else whole.type.value_type
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in whole.chunks], kind)
 
 
 def _float_texts(column: Any) -> Any:

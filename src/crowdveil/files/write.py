@@ -66,8 +66,9 @@ def _write_slices(table: Any, writer: Any) -> None:
 
 def _header(names: list[str]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+    # Only what its lines end with, and the comma, does Python's writer put into quotes.
+    csv.writer(line, lineterminator="\r\n").writerow(names)
+    return line.getvalue().removesuffix("\r\n")
 
 
 def coded_column(codes: NDArray[Any], texts: list[str | None]) -> Any:

@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-def method(name: str, **parameters: Any) -> Method:
+def method(name: str, /, **parameters: Any) -> Method:
     """The method of that name with these parameters.
 
     >>> method("majority")

@@ -73,10 +73,11 @@ class ChannelBP(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports))
         model = replace(model, context=replace(model.context, start=_start(self, model, reports, start)))
-        done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
+        gold = gold_codes(self.gold, reports)
+        done, columns = fit_model(self, model, reports, gold)
         parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
         estimate = finished(self, model, reports, done, columns, start, parameters=parameters)
-        return judged(estimate, model, parameters, reports)
+        return judged(estimate, model, parameters, reports, gold)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         types = worker_types(context.domain.size)

@@ -178,5 +178,5 @@ def _results(value: Array, posterior: Array, variance: Array) -> Columns:
     rival = rivals(posterior, top)
     spread = np.sqrt(np.maximum(variance[rows, top] + variance[rows, rival], 0.0).astype(np.float64))
     share = posterior[rows, top].astype(np.float64)
-    low, high = odds_interval(share, spread, answered)
+    low, high = odds_interval(posterior, top, spread, answered)
     return {"value": value, "confidence": np.where(answered, share, 0.0), "low": low, "high": high}

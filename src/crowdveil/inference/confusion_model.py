@@ -46,14 +46,14 @@ class ConfusionModel(ChoiceModel):
         return self.prior == "fitted"
 
     def init(self) -> Parameters:
-        if self.context.warm:
-            start = dict(self.context.start)
-            return self.project(start | {"crowd": CrowdPrior.of(start["crowd"]).again().array})
+        start = self.context.start
+        if start and not self.fitted:
+            return self.project(start)
         if not self.fitted and self.emission.plain and self.history is None:
             # The shares of the votes are enough to begin with.
             return {}
         # Shares of votes look surer than they are: begin with everybody as the typical worker.
-        crowd = CrowdPrior(given=0.5 if self.emission.with_empty else 1.0)
+        crowd = CrowdPrior.begin(start, with_empty=self.emission.with_empty)
         skill = np.full(self.context.n_workers, crowd.accuracy)
         errors = no_errors(self.emission.n_options)
         counts = crowd.counts(skill, errors, self.emission)

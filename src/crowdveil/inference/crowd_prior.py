@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.inference.emission import Emission, by_worker
 from crowdveil.inference.layout import Layout
-from crowdveil.inference.model import Statistics
+from crowdveil.inference.model import Parameters, Statistics
 
 Array = NDArray[Any]
 ROUNDS = (8, 12, 16)
@@ -47,6 +47,11 @@ class CrowdPrior:
     def of(cls, numbers: Array) -> CrowdPrior:
         return cls(*(float(number) for number in numbers))
 
+    @classmethod
+    def begin(cls, start: Parameters, *, with_empty: bool) -> CrowdPrior:
+        """The prior that a fit begins with, cold or from an earlier one's parameters."""
+        return cls.of(start["crowd"]).again() if start else cls(given=0.5 if with_empty else 1.0)
+
     @property
     def array(self) -> Array:
         return np.array([self.accuracy, self.skill, self.rows, self.given, self.age])
@@ -67,8 +72,12 @@ class CrowdPrior:
         return self.age >= ROUNDS[-1]
 
     def again(self) -> CrowdPrior:
-        """Begin from what is known of the workers: the first round is due at once."""
-        return replace(self, age=float(ROUNDS[0] - 1))
+        """Begin anew from how often the crowd is right.
+
+        Strengths are fitted to workers who were all taken as the same; from workers already told apart they would come
+        out otherwise, and otherwise again at every start. What a cold fit spends on finding the accuracy is spared.
+        """
+        return CrowdPrior(accuracy=self.accuracy, given=self.given, age=min(self.age, float(ROUNDS[0] - 2)))
 
     def skills(self, right: Array, answers: Array) -> Array:
         """Each worker's share of right answers, drawn towards the crowd's."""

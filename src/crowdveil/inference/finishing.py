@@ -11,12 +11,15 @@ from scipy.special import ndtri
 LEVEL = 0.95
 ENDS = (1 - LEVEL) / 2, (1 + LEVEL) / 2
 QUANTILE = float(ndtri(ENDS[1]))
+_ROUNDING = 1e-6
+_LEAST = 1e-300
 
 
 def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The likeliest option and its share; the first of the domain's order on a tie, -1 where nobody answered.
 
-    Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide.
+    Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide. They may be
+    votes that weigh very little, so that what rounding is depends on the largest of them.
     """
     value = np.argmax(_on_top(shares), axis=1)
     return np.where(answered, value, -1).astype(np.int32), np.where(answered, shares.max(axis=1), 0.0)
@@ -30,7 +33,7 @@ def tied(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> NDArray[np
 
 def _on_top(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     best = shares.max(axis=1, keepdims=True)
-    top: NDArray[np.bool_] = shares >= best - 1e-6 * (1.0 + np.abs(best))
+    top: NDArray[np.bool_] = shares >= best - _ROUNDING * np.abs(shares).max(axis=1, keepdims=True)
     return top
 
 
@@ -69,10 +72,14 @@ def rivals(posterior: NDArray[Any], option: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def odds_interval(
-    share: NDArray[Any], spread: NDArray[np.float64], answered: NDArray[np.bool_]
+    posterior: NDArray[Any], option: NDArray[Any], spread: NDArray[np.float64], answered: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The bounds of a probability whose log-odds have this standard deviation; 0 and 1 where nobody answered."""
-    sure = np.clip(share.astype(np.float64), 1e-12, 1 - 1e-12)
-    odds = np.log(sure) - np.log1p(-sure)
+    """The bounds of the option's probability, whose log-odds have this standard deviation; 0 and 1 without answers."""
+    rows = np.arange(len(option))
+    # Of all the others together: next to 1 a probability in single precision cannot tell how far from it it is.
+    others = posterior.astype(np.float64)
+    share = others[rows, option].copy()
+    others[rows, option] = 0.0
+    odds = np.log(np.maximum(share, _LEAST)) - np.log(np.maximum(others.sum(axis=1), _LEAST))
     low, high = (1 / (1 + np.exp(-np.clip(odds + side * QUANTILE * spread, -700, 700))) for side in (-1, 1))
-    return np.where(answered, low, 0.0), np.where(answered, high, 1.0)
+    return np.where(answered, np.minimum(low, share), 0.0), np.where(answered, np.maximum(high, share), 1.0)

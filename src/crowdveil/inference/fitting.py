@@ -79,12 +79,19 @@ def closed(method: Method, estimate: Estimate, reports: Reports, columns: Column
     )
 
 
-def judged(estimate: Estimate, model: Judged, parameters: Parameters, reports: Reports) -> Estimate:
+def judged(
+    estimate: Estimate,
+    model: Judged,
+    parameters: Parameters,
+    reports: Reports,
+    gold: NDArray[np.int32] | None = None,
+) -> Estimate:
     """The estimate with what the model says about it; the prior, labelled as such, where reports cannot tell more."""
     by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
     judgement = model.judgement(parameters, by_channel)
     found: Columns = {name: value for name in _JUDGED if (value := getattr(estimate, name)) is not None}
-    columns: Any = with_prior(model, judgement.floor, found, counts_of(reports, len(reports.channels)), parameters)
+    counts = counts_of(reports, len(reports.channels))
+    columns: Any = with_prior(model, judgement.floor, found, counts, parameters, gold)
     return replace(
         estimate,
         floor=judgement.floor,

@@ -109,6 +109,8 @@ class EitherModel(MessageModel):
             for model, end, each in ((self.classes, "", state[0]), (self.leaning, _OTHER, state[1]))
         ]
         low, high = (_mixed(weights, side) for side in zip(*bounds, strict=True))
+        # What is softened as a whole may lie beside what is softened in parts.
+        low, high = np.minimum(low, confidence), np.maximum(high, confidence)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
     def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:

@@ -212,12 +212,20 @@ def start_names(model: Model, known: Collection[str]) -> tuple[list[str], list[s
 
 
 def with_prior(
-    model: Judged, floor: Floor | None, columns: Columns, counts: NDArray[np.float64], parameters: Parameters
+    model: Judged,
+    floor: Floor | None,
+    columns: Columns,
+    counts: NDArray[np.float64],
+    parameters: Parameters,
+    gold: NDArray[np.int32] | None = None,
 ) -> Columns:
-    """The columns with the prior where the reports of a question, `counts` by channel, cannot say more."""
+    """The columns with the prior where the reports of a question, `counts` by channel, cannot say more.
+
+    Truths that are known stay so.
+    """
     if floor is None or floor.informative:
         return columns
-    told = floor.told(counts)
+    told = floor.told(counts) | (False if gold is None else gold >= 0)
     prior = model.prior(counts.sum(axis=0) > 0, parameters)
     return columns | {
         name: np.where(told.reshape(-1, *[1] * (value.ndim - 1)), columns[name], value) for name, value in prior.items()

@@ -25,7 +25,7 @@ from crowdveil.reports import Reports
 from crowdveil.settings import AtLeastOne, NotNegative, Number
 
 Array = NDArray[Any]
-_LEAST = 1e-6
+LEAST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,8 @@ class OneCoinModel(ChoiceModel):
     shared: ClassVar[tuple[str, ...]] = ("log_classes", "crowd")
 
     def init(self) -> Parameters:
-        if self.context.warm:
-            start = dict(self.context.start)
-            return self.project(start | {"crowd": CrowdPrior.of(start["crowd"]).again().array})
         n_workers, n_options = self.context.n_workers, self.emission.n_options
-        crowd = CrowdPrior(given=0.5 if self.emission.with_empty else 1.0)
+        crowd = CrowdPrior.begin(self.context.start, with_empty=self.emission.with_empty)
         return {
             "skill": np.full(n_workers, crowd.accuracy),
             "given": np.full(n_workers, crowd.given),
@@ -123,7 +120,7 @@ class OneCoinModel(ChoiceModel):
                 "skill": crowd.skills(right, given),
                 "given": np.divide(given, given + empty, out=np.ones_like(given), where=given + empty > 0),
                 "seen": given + crowd.skill,
-                "log_classes": np.log(np.maximum(classes, _LEAST)),
+                "log_classes": np.log(np.maximum(classes, LEAST)),
                 "crowd": crowd.array,
             }
         )
@@ -131,10 +128,10 @@ class OneCoinModel(ChoiceModel):
     def project(self, parameters: Parameters) -> Parameters:
         classes = np.exp(parameters["log_classes"] - parameters["log_classes"].max())
         return {
-            "skill": np.clip(parameters["skill"], _LEAST, 1 - _LEAST),
-            "given": np.clip(parameters["given"], _LEAST if self.emission.with_empty else 1.0, 1.0),
+            "skill": np.clip(parameters["skill"], LEAST, 1 - LEAST),
+            "given": np.clip(parameters["given"], LEAST if self.emission.with_empty else 1.0, 1.0),
             "seen": np.maximum(parameters["seen"], 0.0),
-            "log_classes": np.log(classes / classes.sum()),
+            "log_classes": np.log(np.maximum(classes / classes.sum(), LEAST)),
             "crowd": parameters["crowd"],
         }
 

@@ -24,7 +24,7 @@ from crowdveil.inference.fitting import finished, fit_model
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.layout import Layout
 from crowdveil.inference.model import Closing, Columns, Context, Parameters, Rows, Statistics
-from crowdveil.inference.one_coin import OneCoinModel, one_coin_start
+from crowdveil.inference.one_coin import LEAST, OneCoinModel, one_coin_start
 from crowdveil.inference.votes import table_channels
 from crowdveil.reports import Reports
 from crowdveil.settings import Rule
@@ -67,7 +67,8 @@ class PrivateDawidSkeneModel(OneCoinModel):
         )
 
     def project(self, parameters: Parameters) -> Parameters:
-        kept = np.clip(parameters["skill"], self.margin, 1 - self.margin)
+        least = max(self.margin, LEAST)
+        kept = np.clip(parameters["skill"], least, 1 - least)
         return dict(parameters) | {"skill": kept, "log_classes": np.log([0.5, 0.5])}
 
 

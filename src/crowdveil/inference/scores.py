@@ -17,6 +17,7 @@ from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 Scores = dict[str, float]
+_LARGE = 1e100
 
 
 def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
@@ -73,9 +74,12 @@ def _numbers(estimate: Estimate, truth: Mapping[Hashable, object], places: Array
     numbers = []
     for question in estimate.questions[places].tolist():
         try:
-            numbers.append(float(str(truth[question])))
+            number = float(str(truth[question]))
         except ValueError:
-            raise InputError(f"the truth of {question!r} must be a number; got {truth[question]!r}") from None
+            number = np.nan
+        if not abs(number) < _LARGE:
+            raise InputError(f"the truth of {question!r} must be a number below 1e100; got {truth[question]!r}")
+        numbers.append(number)
     return np.array(numbers)
 
 

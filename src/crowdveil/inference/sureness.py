@@ -23,6 +23,7 @@ POWERS = 2.0 ** -(np.arange(13) / 4)
 ENOUGH = 100_000
 """So many reports tell one number well enough; of a larger table only some questions are asked."""
 _TINY = 1e-30
+_ROUNDING = 1e-13
 
 
 def foretold_at(posterior: Array, chance: Array) -> Array:
@@ -47,11 +48,12 @@ def sureness_of(foretold: Array) -> float:
     Between the powers that were tried, the parabola through three of them tells where the best one is, and its bend how
     well that is known: the logarithms of probabilities fall by one half a standard error away from their top.
     """
-    best = int(np.argmax(foretold))
+    rounding = _ROUNDING * float(np.abs(foretold).max())
+    best = int(np.argmax(foretold >= foretold.max() - rounding))
     middle = min(max(best, 1), len(foretold) - 2)
     left, top, right = foretold[middle - 1 : middle + 2]
     bend = left - 2 * top + right
-    if bend >= 0:
+    if bend >= -4 * rounding:
         # No top is in sight: nothing tells, or the best lies beyond what was tried.
         return float(POWERS[best])
     place = middle + np.clip(0.5 * (left - right) / bend, -1, 1) - 1 / np.sqrt(-bend)

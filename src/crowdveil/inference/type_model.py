@@ -47,7 +47,10 @@ class TypeModel(MessageModel):
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
         message = np.full(len(symbol), -1, dtype=self.precision)
-        return state_of(block, symbol, message, self.emission.n_options)
+        state = state_of(block, symbol, message, self.emission.n_options)
+        known = np.flatnonzero(block.known >= 0)
+        state.posterior[known] = np.eye(self.emission.n_options)[block.known[known]]
+        return state
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
         if "share" not in parameters:
@@ -184,7 +187,7 @@ class TypeModel(MessageModel):
         The log-odds of the value against its closest rival are a sum over the reports; by the delta method their
         variance is Σ (d log-odds / d ability)² · Var(ability).
         """
-        rows, top = np.arange(len(value)), np.maximum(value, 0)
+        top = np.maximum(value, 0)
         rival = rivals(state.posterior, top)
         mean, variance = _ability_moments(parameters["belief"], self.types.ability)
         options = self.emission.table[: self.emission.n_options].T
@@ -199,7 +202,7 @@ class TypeModel(MessageModel):
             slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
         spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * sureness(parameters)
         posterior = tempered(state.posterior, sureness(parameters))
-        return odds_interval(posterior[rows, top], spread, value >= 0)
+        return odds_interval(posterior, top, spread, value >= 0)
 
 
 def _at_once(share: Array, ability: Array, guess: Array, hit: Array) -> int:

@@ -119,7 +119,8 @@ class WeightedVoteModel:
             wrong = 1.0 - agreement
             return np.asarray(np.log(max(float(wrong.sum()), 1e-12) / wrong))
         if self.weighing == "catd":
-            return np.asarray(chdtri(np.maximum(given, 1e-3), 0.975) / (errors + 1.0))
+            # With fewer answers than that all weights would vanish.
+            return np.asarray(chdtri(np.maximum(given, 0.02), 0.975) / (errors + 1.0))
         # Against chance: with two options log p / (1 − p); with more, a worker right half of the time still informs.
         return np.asarray(np.log(max(self.context.domain.size - 1, 1) * agreement / (1.0 - agreement)))
 

@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-def mechanism(name: str, **parameters: Any) -> Mechanism:
+def mechanism(name: str, /, **parameters: Any) -> Mechanism:
     """The mechanism of that name with these parameters.
 
     >>> mechanism("randomized-response", epsilon=1)
