@@ -109,8 +109,9 @@ def test_worker_types_are_laws_of_answers() -> None:
 def test_a_skill_lies_in_its_interval_also_where_one_kind_has_nearly_all_belief() -> None:
     found = skills_of(np.array([[0.985, 0.015, 0.0], [0.2, 0.3, 0.5]]), np.array([0.5, 0.9, 0.1]), "skill")
     np.testing.assert_allclose(found.skill, [0.506, 0.42])
-    np.testing.assert_allclose(found.low, [0.5, 0.1])
-    np.testing.assert_allclose(found.high, [0.506, 0.9])
+    # Kinds stand for the skills from .1 to .3, to .7 and to .9.
+    np.testing.assert_allclose(found.low, [0.3 + 0.4 * 0.025 / 0.985, 0.1 + 0.2 * 0.025 / 0.5])
+    np.testing.assert_allclose(found.high, [0.3 + 0.4 * 0.975 / 0.985, 0.7 + 0.2 * 0.275 / 0.3])
 
 
 def test_workers_with_different_epsilon_and_mechanisms_mix() -> None:

@@ -230,6 +230,22 @@ def test_posteriors_are_calibrated_where_classes_or_answers_are_scarce(
     assert calibration_error(confidence, right) <= 0.05
 
 
+@pytest.mark.parametrize("epsilon", [None, 2.0])
+def test_skill_intervals_of_channel_bp_hold_the_skill_between_its_kinds(epsilon: float | None) -> None:
+    """Its kinds of workers are few, and a skill lies between two of them; 25 and 100 answers a worker."""
+    held = []
+    for seed in range(CROWDS):
+        kind = {"n_questions": (500, 2000)[seed % 2], "ability": (0.5, 0.98), "share": 0.05}
+        crowd = ChoiceCrowd(n_workers=100, domain=Choices(("a", "b")), **kind).draw(seed)
+        skills = method("channel-bp").fit(reported(crowd.answers, epsilon, seed)).skills
+        assert skills is not None
+        # Ids stand in the order in which they first answered.
+        skill = dict(zip(crowd.answers.workers.tolist(), crowd.skill.tolist(), strict=True))
+        right = np.array([skill[worker] for worker in skills.workers.tolist()])
+        held += ((skills.low <= right) & (right <= skills.high)).tolist()
+    assert np.mean(held) >= 0.92
+
+
 @pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
 def test_skill_intervals_hold_the_skill(name: str) -> None:
     held = []

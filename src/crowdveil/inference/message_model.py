@@ -83,9 +83,23 @@ def reading(context: Context) -> Emission:
 def skills_of(belief: Array, skill: Array, meaning: str) -> Skills:
     """Each worker's mean skill when a kind has this one, and its interval.
 
-    Kinds are few: where one has nearly all belief both ends are that kind, and the mean would lie beyond them.
+    Kinds are few and stand for all workers like them: what is believed of one is spread evenly over the skills that are
+    closer to it than to the next.
     """
-    order = np.argsort(skill, kind="stable")
-    ordered, below, mean = skill[order], np.cumsum(belief[:, order], axis=1), belief @ skill
-    low, high = (ordered[(below < p).sum(axis=1).clip(0, len(order) - 1)] for p in ENDS)
+    values, place = np.unique(skill, return_inverse=True)
+    mass = belief @ np.eye(len(values))[place]
+    edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+    below = np.concatenate([np.zeros((len(belief), 1)), np.cumsum(mass, axis=1)], axis=1)
+    mean = belief @ skill
+    low, high = (_reached(edges, below, p) for p in ENDS)
     return Skills(np.arange(len(belief)), mean, np.minimum(low, mean), np.maximum(high, mean), meaning)
+
+
+def _reached(edges: Array, below: Array, share: float) -> Array:
+    """Where each row, which rises from 0 to 1 over the edges, has reached this share."""
+    cell = np.clip((below[:, 1:] < share).sum(axis=1), 0, len(edges) - 2)
+    rows = np.arange(len(below))
+    first, last = below[rows, cell], below[rows, cell + 1]
+    part = np.divide(share - first, last - first, out=np.zeros(len(below)), where=last > first)
+    reached: Array = edges[cell] + np.clip(part, 0.0, 1.0) * (edges[cell + 1] - edges[cell])
+    return reached
