@@ -61,6 +61,8 @@ def choose(context: Context, per_worker: Callable[[], float]) -> tuple[Method, s
     if isinstance(context.domain, Scale):
         if size > MAX_OPTIONS:
             return Mean(), f"a scale of more than {MAX_OPTIONS} levels"
+        if not any(channel.guarantee.protected for channel in context.channels):
+            return WeightedMean(), "a scale without privacy, where a weighted mean assumes the least of the answers"
         return ChannelEM(), "a scale, whose channels are known"
     if size > MAX_OPTIONS:
         return Majority(), f"more than {MAX_OPTIONS} options"

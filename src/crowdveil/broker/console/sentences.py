@@ -43,6 +43,7 @@ TEMPLATES = (
     _("reports are numbers with noise, which have no table"),
     _("a scale of more than %(n)s levels"),
     _("a scale, whose channels are known"),
+    _("a scale without privacy, where a weighted mean assumes the least of the answers"),
     _("more than %(n)s options"),
     _("options, whose channels are known and add noise"),
     _("options without privacy, and enough answers per worker for whole confusion matrices"),
