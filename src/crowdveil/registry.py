@@ -46,6 +46,7 @@ def check_names(whose: str, kind: type[Any], parameters: Iterable[str]) -> None:
     for parameter in parameters:
         if parameter not in names:
             raise InputError(
-                f"{whose} has the parameters {', '.join(names) or 'none'}; got {parameter!r}",
+                f"{whose} has {f'the parameters {listed}' if (listed := ', '.join(names)) else 'no parameters'};"
+                f" got {parameter!r}",
                 fix=meant(parameter, names),
             )

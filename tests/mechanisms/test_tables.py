@@ -64,7 +64,7 @@ def test_published_worst_case_variances_at_epsilon_one() -> None:
 
 
 def test_optimal_scale_refuses_beyond_its_limits_and_is_built_once() -> None:
-    with pytest.raises(UnservableError, match="serves at most 32 levels; got 33; use randomized-response"):
+    with pytest.raises(UnservableError, match="serves at most 32 levels; got 33; use piecewise up to 64"):
         OptimalScale(epsilon=1).channel(Scale(1, 33))
     with pytest.raises(UnservableError, match="serves ε up to 8; got 9; use randomized-response"):
         OptimalScale(epsilon=9).channel(UNIT)

@@ -1,4 +1,4 @@
-"""Privacy and utility of one- and two-layer flipping (Li, Miao, Su, Gao, Li, Ding, Ren 2018, Theorems 6.2–6.4)."""
+"""Privacy and utility of one- and two-layer flipping (Li, Miao, Su, Gao, Li, Ding, Qin, Ren 2018, Theorems 6.2–6.4)."""
 
 from __future__ import annotations
 

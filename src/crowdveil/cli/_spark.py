@@ -18,7 +18,7 @@ from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files.write import is_parquet
 from crowdveil.inference import Method
-from crowdveil.inference.scores import constants, score
+from crowdveil.inference.scores import constants, n_scored, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +134,4 @@ def _scored(estimate: Estimate, folder: str, truth: Mapping[Any, object], spark:
         unknown,
         unknown,
     )
-    return {"metrics": score(few, truth), "baselines": constants(few, truth)}
+    return {"metrics": score(few, truth), "baselines": constants(few, truth), "n_scored": n_scored(few, truth)}

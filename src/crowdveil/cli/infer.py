@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,20 +26,23 @@ from crowdveil.cli._common import (
 )
 from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.cli._working import working
-from crowdveil.domain import Choices
+from crowdveil.domain import Choices, Domain
 from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
+from crowdveil.exact import decimal_text
 from crowdveil.files import read_truth
-from crowdveil.files.cache import read_reports_cached
+from crowdveil.files.cache import cache_of, read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.write import is_parquet
-from crowdveil.inference import METHODS, Method, method
+from crowdveil.inference import METHODS, Auto, Method, method
 from crowdveil.inference.fitting import known_truth
-from crowdveil.inference.scores import baselines, score
+from crowdveil.inference.scores import baselines, n_scored, score
 from crowdveil.reports import Reports
 
 # Parameters of methods that have flags of their own, since no text could spell them.
 _FLAGS = ("gold", "engine")
+# More numbers than that are hardly ever names of options.
+_MANY_NUMBERS = 10
 
 
 def command(
@@ -91,16 +95,20 @@ def command(
     if master or remote or work or resume:
         raise InputError("--master, --remote, --work and --resume are for Spark", fix="add --engine spark")
     with working("reading", quiet=as_json):
-        table = read_reports_cached(reports, domain_of(options, scale), cache=not no_cache)
+        asked = domain_of(options, scale)
+        table = read_reports_cached(reports, asked, cache=not no_cache)
     if gold is not None and known_gold is not None:
         _check_gold(known_gold, table, gold)
     with working("inferring", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = estimate_json(estimate, estimate.provenance, table.channels, engine)
     result |= _scored(estimate, table, truth) if truth else {}
+    result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
     with working("writing", quiet=as_json):
         _write(output, workers_out, estimate, force)
     show(result, as_json=as_json, human=lambda: _tell(result, output))
+    if not as_json and not no_cache and cache_of(reports).is_file():
+        typer.echo(f"the rows stay in {cache_of(reports).name} beside the file, to be read at once; or say --no-cache")
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
@@ -109,6 +117,8 @@ def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, 
         raise InputError(f"--param cannot say what {given} is", fix=f"use --{given}")
     if engine not in ("local", "spark"):
         raise InputError(f"--engine must be local or spark; got {engine!r}")
+    if name == Auto.name and parameters:
+        raise InputError("method auto chooses among methods and takes no parameters", fix="name one with --method")
     if gold is not None:
         takes = [kind.name for kind in METHODS.values() if "gold" in {each.name for each in fields(kind)}]  # type: ignore[arg-type]
         if name in METHODS and name not in takes:
@@ -131,12 +141,34 @@ def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
     known: Any = read_truth(truth)
-    scored: dict[str, Any] = {"metrics": score(estimate, known), "baselines": baselines(table, estimate, known)}
+    scored: dict[str, Any] = {
+        "metrics": score(estimate, known),
+        "baselines": baselines(table, estimate, known),
+        "n_scored": n_scored(estimate, known),
+    }
     strange = sorted(set(known.values()) - set(table.domain.symbols)) if isinstance(table.domain, Choices) else []
     if strange and estimate.posterior is not None:
         warning = f"{truth.name} names {strange[0]!r}, which is no option: no estimate can equal it"
         scored["warnings"] = [*estimate.warnings, warning]
     return scored
+
+
+def _read_as_words(table: Reports, asked: Domain | None) -> tuple[str, ...]:
+    """A warning where many numbers were read as so many options because nobody said that they are a scale."""
+    domain = table.domain
+    if asked is not None or not isinstance(domain, Choices) or domain.size <= _MANY_NUMBERS:
+        return ()
+    if not all(_is_number(option) for option in domain.options):
+        return ()
+    low, high = (decimal_text(edge(map(Decimal, domain.options))) for edge in (min, max))
+    return (f"all {domain.size} options are numbers; to read them as a scale, say --scale {low}:{high} or wider",)
+
+
+def _is_number(option: str) -> bool:
+    try:
+        return Decimal(option).is_finite()
+    except InvalidOperation:
+        return False
 
 
 def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
@@ -170,6 +202,7 @@ def _tell(result: dict[str, Any], output: Path) -> None:
         if line:
             typer.echo(line)
     if "metrics" in result:
+        typer.echo(f"scored on the {result['n_scored']} of {result['n_questions']} questions whose truth is known:")
         rows = {result["method"]: result["metrics"]} | result["baselines"]
         for name, metrics in rows.items():
             typer.echo(f"  {name:<20} " + "  ".join(f"{key} {value:.4f}" for key, value in metrics.items()))

@@ -9,7 +9,7 @@ import typer
 
 from crowdveil.cli._common import Json, show
 from crowdveil.errors import InputError
-from crowdveil.inference import METHODS, Method
+from crowdveil.inference import METHODS, Auto, Method
 from crowdveil.registry import meant
 
 
@@ -32,7 +32,8 @@ def command(
 
 
 def _row(kind: type[Method]) -> dict[str, Any]:
-    return {"name": kind.name, "values": "numbers" if kind.numeric else "options", "summary": kind.summary}
+    values = "either" if kind is Auto else "numbers" if kind.numeric else "options"
+    return {"name": kind.name, "values": values, "summary": kind.summary}
 
 
 def _parameters(kind: type[Method]) -> dict[str, Any]:

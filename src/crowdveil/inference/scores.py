@@ -28,6 +28,11 @@ def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
     return _distances(estimate.value[places], _numbers(estimate, truth, places))
 
 
+def n_scored(estimate: Estimate, truth: Mapping[Hashable, object]) -> int:
+    """How many questions have both an estimate and a known truth."""
+    return len(_places(estimate, truth))
+
+
 def baselines(reports: Reports, estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str, Scores]:
     """Always the best constant, always the middle level, and the plain vote or mean of the same reports."""
     if estimate.categorical:

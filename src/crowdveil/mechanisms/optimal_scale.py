@@ -60,7 +60,8 @@ class OptimalScale(EpsilonMechanism):
 
     def channel(self, domain: Domain) -> Channel:
         scale, symbols = scale_of(domain, self.name), self.symbols(domain)
-        at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead="randomized-response")
+        instead = "piecewise up to 64 levels, discrete-laplace beyond"
+        at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead=instead)
         servable(self.epsilon, len(symbols), least=LEAST_EPSILON, most=MAX_EPSILON, name=self.name)
         values, table = _solved(scale.size, self.epsilon * BELOW)
         outputs, _ = spelled(scale, values)

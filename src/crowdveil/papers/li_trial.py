@@ -21,7 +21,8 @@ from crowdveil.reports import Reports
 from crowdveil.simulate import preset
 
 PAPER = (
-    "Li, Miao, Su, Gao, Li, Ding, Ren: An efficient two-layer mechanism for privacy-preserving truth discovery (2018)"
+    "Li, Miao, Su, Gao, Li, Ding, Qin, Ren:"
+    " An efficient two-layer mechanism for privacy-preserving truth discovery (2018)"
 )
 Floats = NDArray[np.float64]
 AGGREGATORS: dict[str, Method] = {"MV": Majority(), "TD": WeightedVote(max_iter=20)}

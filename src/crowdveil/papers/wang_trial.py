@@ -7,7 +7,7 @@ import numpy as np
 from crowdveil.estimate import Estimate
 from crowdveil.simulate import Crowd
 
-PAPER = "Wang, Xu: Private Dawid–Skene estimation for crowdsourced truth inference"
+PAPER = "Wang, Xu: Inferring ground truth from crowdsourced data under local attribute differential privacy"
 UNIT = "ε is per value (the paper's LADP, exact from the channel's integers); a whole answer vector costs m·ε."
 
 
