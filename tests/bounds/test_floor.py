@@ -94,10 +94,20 @@ def test_each_question_is_told_of_by_the_rule_that_judges_the_usual_one(classes:
     assert {floor.informative for floor in floors} == {True, False}
 
 
-def test_each_number_is_told_of_by_the_rule_that_judges_the_usual_one() -> None:
-    scale, crowd = Scale(1, 5), {"sigmas": np.array([1.0]), "weights": np.ones(1), "share": 1.0}
+@pytest.mark.parametrize("known", [0.0, 1 / 0.9**2])
+def test_each_number_is_told_of_by_the_rule_that_judges_the_usual_one(known: float) -> None:
+    scale, crowd = Scale(1, 5), {"sigmas": np.array([1.0]), "weights": np.ones(1), "share": 1.0, "known": known}
     channels = [mechanism("randomized-response", epsilon=epsilon).channel(scale) for epsilon in (0.5, 2.0)]
     counts = np.array([[0.0, 1.0, 9.0, 900.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0, 40.0]])
     floors = [scale_floor(channels, each, scale, centre=3.0, spread=0.9, **crowd) for each in counts.T]
     assert floors[0].told(counts).tolist() == [floor.informative for floor in floors]
     assert {floor.informative for floor in floors} == {True, False}
+
+
+def test_what_is_known_of_the_truths_adds_to_what_reports_tell() -> None:
+    """One exact report of a normal truth with errors as large as its spread halves the variance."""
+    scale, crowd = Scale(-500, 500, "0.1"), {"sigmas": np.array([10.0]), "weights": np.ones(1), "share": 1.0}
+    floor = scale_floor([identity(scale)], np.ones(1), scale, centre=0.0, spread=10.0, known=1 / 100, **crowd)
+    assert floor.smallest_error == pytest.approx(10 / math.sqrt(2), rel=1e-3)
+    assert floor.informative
+    assert not scale_floor([identity(scale)], np.ones(1), scale, centre=0.0, spread=9.9, **crowd).informative

@@ -143,7 +143,7 @@ def test_what_a_method_is_not_for_is_refused_with_an_alternative() -> None:
         method("one-coin", precision="half").fit(three)
     with pytest.raises(InputError, match="method must be one of"):
         method("oracle")
-    with pytest.raises(InputError, match="has the parameters none; got 'depth'"):
+    with pytest.raises(InputError, match="has no parameters; got 'depth'"):
         method("majority", depth=3)
     with pytest.raises(InputError, match="max_iter must be at least 1"):
         method("dawid-skene", max_iter=0)

@@ -102,11 +102,14 @@ def scale_floor(
     share: float,
     centre: float,
     spread: float,
+    known: float = 0.0,
 ) -> Floor:
     """The floor of actual reports: workers of the given σ mix, truths around `centre` with standard deviation `spread`.
 
     `reports_per_question` counts the reports through each channel. The information is averaged over truths within one
-    standard deviation of the centre, because near an end of the scale less can be seen than in its middle.
+    standard deviation of the centre, because near an end of the scale less can be seen than in its middle. `known` is
+    the information that an estimate has beside the reports: none, and the floor is that of unbiased estimates
+    (Cramér–Rao); 1/spread² where the law of the truths is known, too (van Trees 1968).
     """
     telling = np.zeros(len(channels))
     for truth in centre + spread * np.array([-1.0, 0.0, 1.0]):
@@ -116,8 +119,10 @@ def scale_floor(
                 laws = [with_empty(law, share) for law in laws]
             telling[index] += float(np.dot(weights, [channel_information(channel, *law) for law in laws])) / 3
     information = float(reports_per_question @ telling)
-    smallest = math.inf if information <= 0 else 1 / math.sqrt(information)
-    needed = 1 / spread**2 if spread > 0 else math.inf
+    smallest = math.inf if information + known <= 0 else 1 / math.sqrt(information + known)
+    # With the law known any report lowers the floor, so that it has to do so by more than next to nothing.
+    largest = spread * (NO_GAIN if known else 1.0)
+    needed = 1 / largest**2 - known if largest > 0 else math.inf
     return _floor(smallest, spread, "standard deviation", information > needed, telling, needed)
 
 

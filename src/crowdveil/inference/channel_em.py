@@ -152,6 +152,7 @@ class ChannelEMModel(MessageModel):
             return Judgement()
         prior, points = parameters["prior"], self.grid.points
         centre = float(prior @ points)
+        spread = float(np.sqrt(prior @ (points - centre) ** 2))
         floor = scale_floor(
             table_channels(self.context.channels),
             by_channel / self.context.n_questions,
@@ -160,7 +161,8 @@ class ChannelEMModel(MessageModel):
             weights=np.exp(parameters["log_spreads"])[:-1],
             share=float(parameters["share"].mean()),
             centre=centre,
-            spread=float(np.sqrt(prior @ (points - centre) ** 2)),
+            spread=spread,
+            known=1 / spread**2 if spread > 0 else 0.0,
         )
         said = () if floor.informative else (floor.sentence,)
         return Judgement(floor, (*said, *self._too_exact(parameters)))
