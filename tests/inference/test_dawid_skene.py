@@ -152,6 +152,22 @@ def test_a_warm_start_takes_workers_it_never_met() -> None:
     np.testing.assert_allclose(warm.posterior, cold.posterior, atol=0.02)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rich_table_whose_options_are_rare_leans_on_the_crowd(seed: int) -> None:
+    """Of five options one is the truth of nine questions in ten, and errors go to the next one: 83 answers a worker."""
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random(500) < 0.9, 0, rng.integers(1, 5, 500))
+    worker = np.concatenate([rng.choice(60, 10, replace=False) for _ in range(500)])
+    question = np.repeat(np.arange(500), 10)
+    wrong = (truth[question] + np.where(rng.random(5000) < 0.8, 1, rng.integers(1, 5, 5000))) % 5
+    answer = np.where(rng.random(5000) < 0.6, truth[question], wrong)
+    reports = Reports.unprotected(
+        Answers(worker, question, answer, np.arange(60), np.arange(500), Choices(tuple("abcde")))
+    )
+    found, vote = DawidSkene().fit(reports), Majority().fit(reports)
+    assert (found.value == truth).mean() > (vote.value == truth).mean() + 0.05
+
+
 def test_bounds_next_to_certainty_are_those_of_double_precision() -> None:
     share = 1 - 1e-9
     posterior = np.array([[share, 1 - share]])

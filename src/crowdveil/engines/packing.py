@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 
 BLOCK_REPORTS = 4_000_000
 """A block of more reports would be a row too large to move about."""
-FORM = 4
+FORM = 5
 """Raised whenever a block or a model's state is pickled in another way: what another version packed is then refused."""
 _ALIGNED, _WORD = 64, 8
 

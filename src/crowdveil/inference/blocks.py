@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channel import Channel
 from crowdveil.inference.counting import counted
 from crowdveil.inference.layout import kernels
 from crowdveil.inference.model import Block, Context, Parameters
-from crowdveil.reports import Reports
+from crowdveil.reports import AnyChannel, Reports
 
 SMALL = 200_000
 """A table with fewer reports than this stays in one block: threads would cost more than they bring."""
@@ -22,7 +23,19 @@ LARGE = 2_500_000
 def context_of(reports: Reports, start: Parameters | None = None) -> Context:
     """The table without its rows."""
     n_answered = int(np.count_nonzero(counted(reports.question, reports.n_questions)))
-    return Context(reports.domain, reports.channels, reports.n_workers, n_answered, len(reports), start or {})
+    named = counted(reports.report, reports.domain.size) if are_answers(reports.channels) else np.zeros(0, np.int64)
+    sizes = reports.n_workers, n_answered, len(reports)
+    return Context(reports.domain, reports.channels, *sizes, start or {}, rarest_of(named))
+
+
+def are_answers(channels: tuple[AnyChannel, ...]) -> bool:
+    """Reports are codes of the domain: no channel changes them."""
+    return bool(channels) and all(isinstance(channel, Channel) and channel.is_identity for channel in channels)
+
+
+def rarest_of(named: NDArray[np.int64]) -> int:
+    """How often the rarest of those options occurs that do."""
+    return int(named[named > 0].min(initial=named.max(initial=0)))
 
 
 def blocks_for(n_reports: int, threads: int) -> int:

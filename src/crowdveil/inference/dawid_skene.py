@@ -27,16 +27,15 @@ from crowdveil.settings import AtLeastOne, NotNegative, Number, shown
 
 Array = NDArray[Any]
 MAX_ENTRIES = 1 << 28
-PER_OPTION, PER_QUESTION = 16, 8
-"""Answers per worker and option, and per question, from which on confusions and truths are known without a crowd."""
+PER_OPTION, PER_QUESTION = 14, 8
+"""Answers per worker with every option, and per question, from which on confusions and truths need no crowd."""
 
 
 def _suited(context: Context) -> Literal["fitted", "reference"]:
     """The prior that suits a table: the crowd's where a worker's own answers are few or noisy."""
-    plain = all(channel.is_identity for channel in table_channels(context.channels))
-    workers, questions = max(context.n_workers, 1), max(context.n_questions, 1)
-    rich = context.n_reports >= max(PER_OPTION * context.domain.size * workers, PER_QUESTION * questions)
-    return "reference" if plain and rich else "fitted"
+    # Where an option is rare, its row of a confusion has a few answers, however many a worker gave.
+    rich = context.rarest >= PER_OPTION * max(context.n_workers, 1)
+    return "reference" if rich and context.n_reports >= PER_QUESTION * context.n_questions else "fitted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,10 @@ Rows: TypeAlias = Reports | Block
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What is known about the whole table before its rows are read; `n_questions` are those that have reports."""
+    """What is known about the whole table before its rows are read; `n_questions` are those that have reports.
+
+    `rarest` is how often the rarest of the named options is, where reports are answers; 0 where they are not.
+    """
 
     domain: Domain
     channels: tuple[AnyChannel, ...]
@@ -84,6 +87,7 @@ class Context:
     n_questions: int
     n_reports: int
     start: Parameters = field(default_factory=dict)
+    rarest: int = 0
 
     @property
     def warm(self) -> bool:

@@ -22,6 +22,7 @@ from crowdveil.engines.spark.table import SparkReports, checked, coded, numbered
 from crowdveil.errors import InputError
 from crowdveil.files.problems import answered_twice
 from crowdveil.files.reports import domain_json
+from crowdveil.inference.blocks import are_answers, rarest_of
 from crowdveil.inference.model import Context
 
 REPORTS_PER_TASK = 5_000_000
@@ -37,6 +38,7 @@ class Sizes:
     n_questions: int
     n_tasks: int
     by_channel: list[int]
+    by_option: list[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,9 +63,14 @@ class Job:
 
     @property
     def context(self) -> Context:
-        n_reports = sum(self.sizes.by_channel)
+        sizes = self.sizes
         return Context(
-            self.reports.domain, self.reports.channels, self.sizes.n_workers, self.sizes.n_questions, n_reports
+            self.reports.domain,
+            self.reports.channels,
+            sizes.n_workers,
+            sizes.n_questions,
+            sum(sizes.by_channel),
+            rarest=rarest_of(np.array(sizes.by_option, dtype=np.int64)),
         )
 
 
@@ -79,9 +86,9 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
     rows, n_rows = checked(reports)
     workers, n_workers = numbered_workers(reports, folder)
     n_tasks = n_blocks or max(2, -(-n_rows // REPORTS_PER_TASK))
-    n_questions, by_channel = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
-    check_complete(sum(by_channel), n_rows, folder)
-    job = Job(reports, folder, notes, Sizes(n_workers, n_questions, n_tasks, by_channel), uuid4().hex, False)
+    n_questions, *counts = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
+    check_complete(sum(counts[0]), n_rows, folder)
+    job = Job(reports, folder, notes, Sizes(n_workers, n_questions, n_tasks, *counts), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
     note = {"table": _identity(reports), "sizes": asdict(job.sizes), "packing": job.packing}
     notes.write(_NOTE, json.dumps(note).encode())
@@ -123,22 +130,22 @@ def hashed(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> tuple[int, list[int]]:
+def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> tuple[int, list[int], list[int]]:
     """Blocks of whole questions, written once; a worker who answered a question twice is refused.
 
-    Questions and reports by channel come back: a few numbers from each block, and the blocks are few.
+    Questions, reports by channel and answers by option come back: some numbers from each block, and blocks are few.
     """
-    n_channels = len(reports.channels)
+    n_channels, n_options = len(reports.channels), reports.domain.size if are_answers(reports.channels) else 0
 
     def pack(batches: Batches) -> Batches:
-        yield from packed_rows(batches, n_channels)
+        yield from packed_rows(batches, n_channels, n_options)
 
     packed = rows.repartition(n_tasks, "question").mapInArrow(pack, PACKED)
     packed.write.mode("overwrite").option("compression", "none").parquet(f"{folder}/packed")
     written = reports.spark.read.schema(PACKED).parquet(f"{folder}/packed")
-    blocks = written.select("n_questions", "by_channel", "duplicate").collect()
+    blocks = written.select("n_questions", "by_channel", "by_option", "duplicate").collect()
     for block in blocks:
         if block["duplicate"] is not None:
             raise refused(answered_twice(), f"question {block['duplicate']!r}")
-    by_channel = np.sum([block["by_channel"] for block in blocks], axis=0)
-    return sum(block["n_questions"] for block in blocks), by_channel.tolist()
+    by_channel, by_option = (np.sum([block[name] for block in blocks], axis=0) for name in ("by_channel", "by_option"))
+    return sum(block["n_questions"] for block in blocks), by_channel.tolist(), by_option.tolist()

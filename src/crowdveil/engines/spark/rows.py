@@ -18,7 +18,8 @@ from crowdveil.inference.model import Statistics
 
 Batches = Iterator[pa.RecordBatch]
 
-PACKED = "questions array<string>, payload binary, n_questions int, by_channel array<long>, duplicate string"
+_COUNTED = "n_questions int, by_channel array<long>, by_option array<long>"
+PACKED = f"questions array<string>, payload binary, {_COUNTED}, duplicate string"
 STATE = "questions array<string>, payload binary, kept binary"
 CHUNKS = "label string, chunk int, data binary"
 STEP = f"{STATE}, {CHUNKS}"
@@ -30,6 +31,7 @@ _TYPES = {
     "kept": pa.binary(),
     "n_questions": pa.int32(),
     "by_channel": pa.list_(pa.int64()),
+    "by_option": pa.list_(pa.int64()),
     "duplicate": pa.string(),
     "label": pa.string(),
     "chunk": pa.int32(),
@@ -53,15 +55,19 @@ def _cell(value: object, kind: pa.DataType) -> pa.Array:
     return pa.array([value.to_pybytes() if isinstance(value, pa.Buffer) else value], kind)
 
 
-def packed_rows(batches: Batches, n_channels: int) -> Batches:
-    """The rows of a partition as blocks of whole questions; a repeated answer as a row that says so."""
+def packed_rows(batches: Batches, n_channels: int, n_options: int) -> Batches:
+    """The rows of a partition as blocks of whole questions; a repeated answer as a row that says so.
+
+    Reports are counted by their option where they are answers, `n_options` being 0 where they are not.
+    """
     tables = [batch for batch in batches if batch.num_rows]
     if not tables:
         return
     try:
         for packed in pack(pa.Table.from_batches(tables)):
             counts = np.bincount(packed.block.channel, minlength=n_channels).tolist()
-            told = {"n_questions": len(packed.questions), "by_channel": counts}
+            named = np.bincount(packed.block.report, minlength=n_options).tolist() if n_options else []
+            told = {"n_questions": len(packed.questions), "by_channel": counts, "by_option": named}
             yield row(PACKED, questions=packed.questions, payload=packed.to_bytes(), **told)
     except DuplicateError as twice:
         yield row(PACKED, duplicate=str(twice))
