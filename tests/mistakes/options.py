@@ -11,6 +11,14 @@ SURENESS = "tests/inference/test_sureness.py"
 CREW = "tests/inference/test_crew.py"
 
 MUTANTS = (
+    Mutant(
+        "leanings believed in from the first sweep on",
+        "inference/type_model.py",
+        "SETTLING = 16",
+        "SETTLING = -16",
+        EVENNESS,
+        "leaning_crowd",
+    ),
     # evenness
     Mutant(
         "the quantile of an even law not rooted",

@@ -22,13 +22,17 @@ from crowdveil.inference.votes import table_channels
 from crowdveil.inference.worker_types import WorkerTypes
 
 Array = NDArray[Any]
+SETTLING = 16
+"""Sweeps in which nobody is taken to lean while the shares of the classes are learned."""
+_UNHEARD_OF = 40.0
+"""So many nats less likely a type is that is not to be believed in yet."""
 _LOOKED_AT = 1024
 """Reports that are looked at together: report × type then stays in the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TypeModel(MessageModel):
-    """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`.
+    """Parameters: `belief` (log, worker × type), `share` answered per worker, `log_types`, `log_classes`; `age`.
 
     Messages to the workers live in the blocks' state; messages to the questions are made anew in every sweep.
     """
@@ -123,8 +127,8 @@ class TypeModel(MessageModel):
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
-            held = np.array([self.held(statistics["symbols"])])
-            return {**self.first(shares(statistics)), "held": held, **parameters}
+            held, age = np.array([self.held(statistics["symbols"])]), np.array([SETTLING + 1.0 if parameters else 0.0])
+            return {**self.first(shares(statistics)), "held": held, "age": age, **parameters}
         belief = normalised(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
@@ -134,9 +138,34 @@ class TypeModel(MessageModel):
         classes = held if self.class_prior is None else held + statistics["classes"]
         found = {"log_types": np.log(types / types.sum()), "log_classes": np.log(classes / classes.sum())}
         least = {"log_types": np.log(kept / types.sum()), "log_classes": np.log(held / classes.sum())}
-        laws = found | leapt(parameters, found, least)
+        laws = self._laws(parameters, found, least)
         belief = statistics["messages"] + laws["log_types"]
-        return {"belief": belief, "share": parameters["share"], "held": parameters["held"], **laws}
+        now = {"share": parameters["share"], "held": parameters["held"], "age": parameters["age"] + 1}
+        return {"belief": belief, **now, **laws}
+
+    def _laws(self, parameters: Parameters, found: dict[str, Array], least: dict[str, Array]) -> dict[str, Array]:
+        """The laws to go on with.
+
+        Where one class is common and answers hardly go together, "everybody leans to it and the truth is another" fits
+        as well as the truth, and sweeps that may believe both from the beginning can end there. So classes are learned
+        first; by then whoever does lean is told from the rest. Two options gain nothing by that.
+        """
+        if self.settling(parameters):
+            leaning = np.ptp(self.types.leaning, axis=1) > 0
+            logs = found["log_types"] - _UNHEARD_OF * leaning
+            return found | {"log_types": logs - np.logaddexp.reduce(logs)}
+        # A leap needs two steps between laws of the same kind.
+        return found if self.settling(parameters, before=1) else found | leapt(parameters, found, least)
+
+    def settling(self, parameters: Parameters, *, before: int = 0) -> bool:
+        """Leanings are not believed in yet, or were not so many sweeps before."""
+        first = self.class_prior is not None and self.emission.n_options > 2
+        return first and float(parameters["age"][0]) - before < SETTLING
+
+    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
+        if "age" in parameters and self.settling(parameters, before=1):
+            return float("nan")
+        return MessageModel.measure(self, statistics, parameters)
 
     def held(self, symbols: Array) -> float:
         """Pseudo-questions per class, the fewer the more unevenly all reports together name the options.
