@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "the explanation at rest speaks for the other",
         "inference/leaning.py",
-        "return max(self.classes.measure",
-        "return min(self.classes.measure",
+        "float(np.max(found))",
+        "float(np.min(found))",
         LEANING,
         "behind",
     ),
