@@ -6,7 +6,7 @@ import ast
 import doctest
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from cli.commands import COMMANDS, accept, flags_of
 from cli.run import crowdveil
 
 from crowdveil.cli import command_names
+from crowdveil.inference import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -135,6 +136,13 @@ def test_a_section_opens_with_a_list_of_its_pages(section: str) -> None:
     folder = ROOT / "docs" / section
     listed = re.findall(r"\]\(([\w-]+\.md)\)", (folder / "index.md").read_text())
     assert sorted(listed) == sorted(page.name for page in folder.glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_page_of_a_method_names_all_its_settings(name: str) -> None:
+    page = (ROOT / "docs/reference/methods" / f"{name}.md").read_text()
+    settings = {each.name for each in fields(METHODS[name])} - {"engine"}
+    assert {each for each in settings if f"`{each}" not in page} == set()
 
 
 @pytest.mark.parametrize("name", command_names())

@@ -42,7 +42,7 @@ def read_reports_cached(path: str | Path, domain: Domain | None = None, *, cache
     if kept is not None:
         return kept
     reports = read_reports(path, domain)
-    if len(reports) >= WORTHWHILE and all(isinstance(name, str) for name in reports.workers[:1]):
+    if len(reports) >= WORTHWHILE:
         # A folder that cannot be written to only means reading the file again next time.
         with contextlib.suppress(OSError):
             _keep(cache_of(path), seal, reports)

@@ -92,9 +92,11 @@ class IterativeMethod(Method):
     `engine` says where the blocks live.
     """
 
+    # A residual has no top to leap to; methods with an objective make this a setting.
+    accelerate: ClassVar[bool] = False
+
     max_iter: AtLeastOne = 100
     tol: Number = 1e-6
-    accelerate: bool = False
     engine: Engine = field(default_factory=LocalEngine)
 
     def __post_init__(self) -> None:

@@ -61,13 +61,12 @@ def blocks_of(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = 
     ordered = len(reports) >= SMALL and bool(np.all(reports.question[1:] >= reports.question[:-1]))
     for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
         rows = _run(reports, low, high) if ordered else _rows(reports, low, high, counts[low:high])
-        yield _block(reports, rows, low, counts[low:high], None if gold is None else gold[low:high])
+        yield _block(reports, rows, counts[low:high], None if gold is None else gold[low:high])
 
 
 def _block(
     reports: Reports,
     rows: slice | NDArray[Any],
-    low: int,
     counts: NDArray[np.int64],
     gold: NDArray[np.int32] | None,
 ) -> Block:

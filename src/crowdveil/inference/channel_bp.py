@@ -10,8 +10,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
 from crowdveil.inference.blocks import context_of
@@ -75,9 +73,7 @@ class ChannelBP(IterativeMethod):
         model = replace(model, context=replace(model.context, start=_start(self, model, reports, start)))
         gold = gold_codes(self.gold, reports)
         done, columns = fit_model(self, model, reports, gold)
-        parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
-        estimate = finished(self, model, reports, done, columns, start, parameters=parameters)
-        return judged(estimate, model, parameters, reports, gold)
+        return judged(finished(self, model, reports, done, columns, start), model, done.parameters, reports, gold)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         types = worker_types(context.domain.size)

@@ -101,8 +101,6 @@ class ChannelEMModel(MessageModel):
         }
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
-        if "share" not in parameters:
-            parameters = self.first(np.ones(self.context.n_workers))
         weights, laws, grids = zip(*self._explanations(parameters), strict=True)
         logs = [self._logs(block, parameters, state, grid) for grid in grids]
         priors = [weight * law.parts(grid) for weight, law, grid in zip(weights, laws, grids, strict=True)]
@@ -220,9 +218,7 @@ class ChannelEM(IterativeMethod):
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
         model = self.model(context_of(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        parameters = done.parameters if "share" in done.parameters else model.first(np.ones(reports.n_workers))
-        estimate = finished(self, model, reports, done, columns, start, parameters=parameters)
-        return judged(estimate, model, parameters, reports)
+        return judged(finished(self, model, reports, done, columns, start), model, done.parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         grid, belief = _grid(context), normalised(parameters["belief"])

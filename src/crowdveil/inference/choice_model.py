@@ -100,8 +100,6 @@ class ChoiceModel(ABC):
         return with_sureness(statistics, parameters)
 
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
-        if not parameters:
-            parameters = self.m_step(self.e_step(block, parameters, layout)[0], parameters)
         posterior, _, _ = self._posterior(block, parameters, layout)
         posterior = self.apart(posterior, parameters, layout)
         variance = np.empty_like(posterior)

@@ -95,9 +95,10 @@ class ConfusionModel(ChoiceModel):
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         if not parameters or (self.fitted and not CrowdPrior.of(parameters["crowd"]).settled):
             return float("nan")
-        logs = parameters["log_confusion"]
-        sums = kernels().column_sums(logs.reshape(len(logs), logs.shape[1] * logs.shape[2]))
-        penalty = float(sums.sum()) * self._reference
+        logs, penalty = parameters["log_confusion"], 0.0
+        if self._reference:
+            sums = kernels().column_sums(logs.reshape(len(logs), logs.shape[1] * logs.shape[2]))
+            penalty += float(sums.sum()) * self._reference
         if self.fitted:
             crowd = CrowdPrior.of(parameters["crowd"])
             prior = crowd.counts(parameters["skill"], parameters["errors"], self.emission)

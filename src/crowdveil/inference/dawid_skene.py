@@ -60,6 +60,7 @@ class DawidSkene(IterativeMethod):
 
     max_iter: AtLeastOne = 500
     tol: Number = 1e-8
+    accelerate: bool = False  # type: ignore[misc]
     prior: Prior = "auto"
     class_smoothing: NotNegative = CLASS_SMOOTHING
     precision: Precision = "auto"

@@ -69,7 +69,7 @@ class _Loop:
         self.rest: float | None = None
 
     def step(self, parameters: Parameters) -> Parameters:
-        """One pass and the parameters it leads to; the same ones where the objective has settled."""
+        """One pass and the parameters it leads to."""
         statistics, objective = self.try_pass(parameters)
         self.accept(objective)
         return self.model.m_step(statistics, parameters)

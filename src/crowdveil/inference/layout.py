@@ -104,16 +104,16 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     if n_cells > 4 * len(block) + 4096:
         cells, cell = np.unique(cell, return_inverse=True)
         n_cells = len(cells)
-    question_bits, cell_bits = _bits(n_cells, block.n_questions, len(block), n_options)
-    across = parts(n_cells, cell_bits)
-    sizes = np.zeros(parts(block.n_questions, question_bits) * across, dtype=np.int64)
-    kernels().count_tiles(cell, block.question, across, cell_bits, question_bits, sizes)
+    bits = _bits(n_cells, block.n_questions, len(block), n_options)
+    across = parts(n_cells, bits)
+    sizes = np.zeros(parts(block.n_questions, bits) * across, dtype=np.int64)
+    kernels().count_tiles(cell, block.question, across, bits, bits, sizes)
     made = Layout(
         np.zeros(len(cell) + AHEAD, np.uint16),
         np.zeros(len(cell) + AHEAD, np.uint16),
         np.concatenate(([0], np.cumsum(sizes))),
-        question_bits,
-        cell_bits,
+        bits,
+        bits,
         n_cells,
         cells,
         counted(block.question, block.n_questions) > 0,
@@ -122,10 +122,9 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     return made
 
 
-def _bits(n_cells: int, n_questions: int, n_rows: int, n_options: int) -> tuple[int, int]:
+def _bits(n_cells: int, n_questions: int, n_rows: int, n_options: int) -> int:
     """As many questions and cells as the cache holds; more where tiles would be too many for their rows."""
-    fitting = min(_MOST_BITS, max(0, (TILE_BYTES // (4 * n_options)).bit_length() - 1))
-    bits = fitting
+    bits = min(_MOST_BITS, max(0, (TILE_BYTES // (4 * n_options)).bit_length() - 1))
     while bits < _MOST_BITS and parts(n_questions, bits) * parts(n_cells, bits) * LEAST_ROWS > n_rows:
         bits += 1
-    return bits, bits
+    return bits

@@ -85,11 +85,6 @@ class EitherModel(MessageModel):
             found["answers" + end] = model.foreseen(_one(both, end), reports, classes)
         return found
 
-    def first(self, share: Array) -> Parameters:
-        """Before anything is known."""
-        start = self.classes.first(share)
-        return _named(start, "") | _named(start, _OTHER)
-
     def look(self, block: Block, parameters: Parameters, state: States) -> Statistics:
         found: Statistics = {}
         for end, model, each in (("", self.classes, state[0]), (_OTHER, self.leaning, state[1])):

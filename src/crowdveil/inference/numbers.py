@@ -47,7 +47,7 @@ def numbers_of(rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: 
         if isinstance(channel, NoiseRecord):
             continue
         chosen = slice(None) if len(channels) == 1 else rows.channel == index
-        values, shares = _spelled(channel, domain) if as_answers else _unbiased(channel, domain)
+        values, shares = _spelled(channel) if as_answers else _unbiased(channel, domain)
         value[chosen], share[chosen] = values[rows.report[chosen]], shares[rows.report[chosen]]
     if as_answers and not share.all():
         kept = share > 0
@@ -62,7 +62,7 @@ def _unbiased(channel: Channel, domain: Domain) -> tuple[Array, Array]:
     return values, channel.scores(np.ones(domain.size))[0]
 
 
-def _spelled(channel: Channel, domain: Domain) -> tuple[Array, Array]:
+def _spelled(channel: Channel) -> tuple[Array, Array]:
     """Each output's own number; ∅ counts nothing."""
     try:
         values = [0.0 if output is None else float(output) for output in channel.outputs]  # type: ignore[arg-type]

@@ -165,6 +165,7 @@ class OneCoin(IterativeMethod):
 
     max_iter: AtLeastOne = 500
     tol: Number = 1e-8
+    accelerate: bool = False  # type: ignore[misc]
     classes: Literal["even", "learned"] = "even"
     class_smoothing: NotNegative = CLASS_SMOOTHING
     precision: Precision = "auto"

@@ -86,6 +86,7 @@ class PrivateDawidSkene(IterativeMethod):
     name: ClassVar[str] = "private-dawid-skene"
     summary: ClassVar[str] = "Wang & Xu's Algorithm 1: two options, abilities rescaled for the noise"
 
+    accelerate: bool = False  # type: ignore[misc]
     margin: Annotated[float, Rule("from 0 to below 0.5", lambda margin: 0 <= margin < 0.5)] = 0.01
     precision: Precision = "auto"
 

@@ -215,6 +215,7 @@ class WeightedMean(IterativeMethod):
 
     max_iter: AtLeastOne = 200
     tol: Number = 1e-8
+    accelerate: bool = False  # type: ignore[misc]
     as_answers: bool = False
     least_spread: Annotated[float, Rule("above 0 and at most 1", lambda share: 0 < share <= 1)] = 1e-6
     """The smallest spread a worker may have, as a share of the domain's range."""
