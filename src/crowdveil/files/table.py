@@ -6,13 +6,12 @@ rows are counted from 1.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +22,15 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
+from crowdveil.files.csv_faults import count_quotes, csv_fault, header_of, line_of, refuse_open_quote
 from crowdveil.files.problems import Problem, empty_id, no_rows
 from crowdveil.progress import ToldFile, tell
 
 _MANY_ROWS = 200_000
 # Rows of a Parquet file that are read at once.
 _SLICE = 1 << 20
-# How gzip, zip, Zstandard and bzip2 files begin.
-_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")
 # Our own errors show so much of a header.
 _MOST_NAMES, _MOST_TEXT = 20, 200
-# Python's reader refuses longer cells; Arrow, which reads good files, does not.
-_LONGEST_CELL = 2**31 - 1
 _SAME = {"task": "question", "label": "answer"}
 
 
@@ -81,7 +77,7 @@ class TextTable:
 
     def wrong(self, problem: str, index: int, field: str, fix: str) -> FileError:
         """The error for the row at `index`."""
-        row = index + self.first_row if self.path is None else _line(self.path, index)
+        row = index + self.first_row if self.path is None else line_of(self.path, index)
         return FileError(problem, fix=fix, row=row, field=field, source=self.source)
 
 
@@ -168,7 +164,7 @@ def _spelled(needed: Sequence[str | tuple[str, ...]]) -> str:
 
 
 def _read_csv(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Sequence[str]) -> TextTable:
-    names = _header(path)
+    names = header_of(path)
     found = find_columns(names, needed, optional, path.name)
     convert = pa_csv.ConvertOptions(
         column_types={name: pa.string() for name in names},
@@ -182,96 +178,14 @@ def _read_csv(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Seq
             # Arrow does not take a byte order mark off a header that it is not asked to read.
             stream.seek(3 if stream.peek(3).startswith(b"\xef\xbb\xbf") else 0)
             read = pa_csv.ReadOptions(block_size=1 << 24)
-            quotes = _count_quotes(path)
+            quotes = count_quotes(path)
             parse = pa_csv.ParseOptions(newlines_in_values=quotes > 0)
             if quotes % 2:
-                _refuse_open_quote(path)
+                refuse_open_quote(path)
             table = pa_csv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid as error:
-        raise _csv_fault(path, len(names), str(error)) from None
+        raise csv_fault(path, len(names), str(error)) from None
     return TextTable({ours: table[name] for ours, name in found.items()}, path.name, 2, {}, path)
-
-
-def _count_quotes(path: Path) -> int:
-    """How many there are: only with some may a cell hold a line break, and must Arrow read the file in one piece."""
-    with path.open("rb") as stream:
-        return sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 24), b""))
-
-
-def _header(path: Path) -> list[str]:
-    with path.open("rb") as stream:
-        start = stream.read(512)
-    if start.startswith(_COMPRESSED):
-        fix = "unpack it first, or save it as CSV or Parquet"
-        raise FileError("the file is compressed", fix=fix, source=path.name)
-    if start.startswith(b"PAR1"):
-        raise FileError("this is a Parquet file", fix="name it .parquet", source=path.name)
-    if b"\0" in start.partition(b"\n")[0]:
-        raise FileError("the text is not UTF-8, perhaps UTF-16", fix="save the file as UTF-8", row=1, source=path.name)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            names: list[str] = next(_cells(stream), [])
-    except UnicodeDecodeError:
-        raise _csv_fault(path, 0, "") from None
-    if len(set(names)) != len(names):
-        raise FileError("two columns have the same name", fix="rename one", row=1, source=path.name)
-    return names
-
-
-def _cells(stream: TextIO) -> Any:
-    """Python's reader, for as long cells as Arrow takes."""
-    csv.field_size_limit(_LONGEST_CELL)
-    return csv.reader(stream, strict=False)
-
-
-def _refuse_open_quote(path: Path) -> None:
-    """A quote that never closes swallows the rest of the file; one in the middle of a cell is a letter."""
-    number = 1
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-        csv.field_size_limit(_LONGEST_CELL)
-        reader = csv.reader(stream, strict=True)
-        try:
-            for _ in reader:
-                number = reader.line_num + 1
-        except csv.Error as error:
-            if "unexpected end" in str(error):
-                problem = "a quote opens in this row and never closes"
-                raise FileError(problem, fix="close it, or write it twice", row=number, source=path.name) from None
-
-
-def _line(path: Path, index: int) -> int:
-    """The line on which row `index` of the data begins, as an editor counts: some rows take several, some are blank."""
-    before, rows = 1, -1
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = _cells(stream)
-        for cells in reader:
-            rows += bool(cells)
-            if rows > index:
-                break
-            before = reader.line_num + 1
-    return before
-
-
-def _csv_fault(path: Path, n_columns: int, said: str) -> FileError:
-    """Find the row that Arrow stumbled over; slow, but only bad files pay for it."""
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                problem = f"the text is not UTF-8: byte {line[error.start]:#04x} cannot be read"
-                return FileError(problem, fix="save the file as UTF-8", row=number, source=path.name)
-    if "Empty CSV" in said:
-        return FileError(no_rows(path).sentence, fix=no_rows(path).fix)
-    number = 1
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = _cells(stream)
-        for cells in reader:
-            if cells and len(cells) != n_columns:
-                problem = f"the row has {len(cells)} cells but the header has {n_columns}"
-                return FileError(problem, fix='quote cells that hold a comma: "a,b"', row=number, source=path.name)
-            number = reader.line_num + 1
-    return FileError(f"not a CSV file: {said}", fix="save the file as CSV or Parquet", source=path.name)
 
 
 def _read_parquet(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Sequence[str]) -> TextTable:

@@ -1,0 +1,98 @@
+"""What is wrong with a CSV file, and in which row: Arrow reads good files fast, and says little about the others."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any, TextIO
+
+from crowdveil.errors import FileError
+from crowdveil.files.problems import no_rows
+
+# How gzip, zip, Zstandard and bzip2 files begin.
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")
+# Python's reader refuses longer cells; Arrow, which reads good files, does not.
+_LONGEST_CELL = 2**31 - 1
+
+
+def count_quotes(path: Path) -> int:
+    """How many there are: only with some may a cell hold a line break, and must Arrow read the file in one piece."""
+    with path.open("rb") as stream:
+        return sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 24), b""))
+
+
+def header_of(path: Path) -> list[str]:
+    """The names of the columns; what is no CSV at all is refused here."""
+    with path.open("rb") as stream:
+        start = stream.read(512)
+    if start.startswith(_COMPRESSED):
+        fix = "unpack it first, or save it as CSV or Parquet"
+        raise FileError("the file is compressed", fix=fix, source=path.name)
+    if start.startswith(b"PAR1"):
+        raise FileError("this is a Parquet file", fix="name it .parquet", source=path.name)
+    if b"\0" in start.partition(b"\n")[0]:
+        raise FileError("the text is not UTF-8, perhaps UTF-16", fix="save the file as UTF-8", row=1, source=path.name)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            names: list[str] = next(_cells(stream), [])
+    except UnicodeDecodeError:
+        raise csv_fault(path, 0, "") from None
+    if len(set(names)) != len(names):
+        raise FileError("two columns have the same name", fix="rename one", row=1, source=path.name)
+    return names
+
+
+def _cells(stream: TextIO) -> Any:
+    """Python's reader, for as long cells as Arrow takes."""
+    csv.field_size_limit(_LONGEST_CELL)
+    return csv.reader(stream, strict=False)
+
+
+def refuse_open_quote(path: Path) -> None:
+    """A quote that never closes swallows the rest of the file; one in the middle of a cell is a letter."""
+    number = 1
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        csv.field_size_limit(_LONGEST_CELL)
+        reader = csv.reader(stream, strict=True)
+        try:
+            for _ in reader:
+                number = reader.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                problem = "a quote opens in this row and never closes"
+                raise FileError(problem, fix="close it, or write it twice", row=number, source=path.name) from None
+
+
+def line_of(path: Path, index: int) -> int:
+    """The line on which row `index` of the data begins, as an editor counts: some rows take several, some are blank."""
+    before, rows = 1, -1
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = _cells(stream)
+        for cells in reader:
+            rows += bool(cells)
+            if rows > index:
+                break
+            before = reader.line_num + 1
+    return before
+
+
+def csv_fault(path: Path, n_columns: int, said: str) -> FileError:
+    """Find the row that Arrow stumbled over; slow, but only bad files pay for it."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                problem = f"the text is not UTF-8: byte {line[error.start]:#04x} cannot be read"
+                return FileError(problem, fix="save the file as UTF-8", row=number, source=path.name)
+    if "Empty CSV" in said:
+        return FileError(no_rows(path).sentence, fix=no_rows(path).fix)
+    number = 1
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = _cells(stream)
+        for cells in reader:
+            if cells and len(cells) != n_columns:
+                problem = f"the row has {len(cells)} cells but the header has {n_columns}"
+                return FileError(problem, fix='quote cells that hold a comma: "a,b"', row=number, source=path.name)
+            number = reader.line_num + 1
+    return FileError(f"not a CSV file: {said}", fix="save the file as CSV or Parquet", source=path.name)
