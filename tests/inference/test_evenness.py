@@ -13,6 +13,7 @@ from crowdveil.inference.blocks import context_of
 from crowdveil.inference.emission import emission_of
 from crowdveil.inference.evenness import unevenness
 from crowdveil.inference.message_model import reading
+from crowdveil.inference.type_model import SETTLING
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd
 
@@ -88,3 +89,12 @@ def test_a_common_class_whose_errors_go_to_one_option_is_not_taken_for_a_leaning
         reports = chosen.randomize(answers, entropy_from(seed))
         gains.append((ChannelBP().fit(reports).value == truth).mean() - (Majority().fit(reports).value == truth).mean())
     assert min(gains) > 0.1
+
+
+def test_nothing_rests_before_leanings_are_believed_in_and_every_sweep_is_told_of() -> None:
+    rows = [(worker, f"q{n}", "abc"[n % 3]) for worker in "uvw" for n in range(9)]
+    answers = Answers.from_rows(rows, Choices(("a", "b", "c")))
+    estimate = ChannelBP().fit(Reports.unprotected(answers))
+    assert estimate.converged
+    assert estimate.iterations > SETTLING + 1
+    assert len(estimate.trace) == estimate.iterations - 1

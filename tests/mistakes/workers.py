@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "the explanation at rest speaks for the other",
         "inference/leaning.py",
-        "float(np.max(found))",
-        "float(np.min(found))",
+        "return max(self.classes.measure",
+        "return min(self.classes.measure",
         LEANING,
         "behind",
     ),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from crowdveil.inference.crew import crew
-from crowdveil.inference.model import Looking, Model, Parameters, Statistics
+from crowdveil.inference.model import Looking, Model, Parameters, Settling, Statistics
 from crowdveil.inference.squarem import extrapolate
 from crowdveil.inference.threads import Passes
 from crowdveil.progress import tell
@@ -72,6 +72,8 @@ class _Loop:
         """One pass and the parameters it leads to."""
         statistics, objective = self.try_pass(parameters)
         self.accept(objective)
+        if isinstance(self.model, Settling) and self.model.settling(parameters):
+            self.converged = False
         return self.model.m_step(statistics, parameters)
 
     def try_pass(self, parameters: Parameters) -> tuple[Statistics, float]:

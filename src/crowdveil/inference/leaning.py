@@ -60,9 +60,10 @@ class EitherModel(MessageModel):
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         # One that is behind before it has come to rest may yet overtake the other.
-        both = (self.classes, ""), (self.leaning, _OTHER)
-        found = [model.measure(_one(statistics, end), _one(parameters, end)) for model, end in both]
-        return float(np.max(found))
+        return max(self.classes.measure(_one(statistics, end), parameters) for end in ("", _OTHER))
+
+    def settling(self, parameters: Parameters) -> bool:
+        return self.classes.settling(parameters)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "ahead" not in statistics:

@@ -162,6 +162,14 @@ class Looking(Protocol):
         """The parameters with what was seen."""
 
 
+@runtime_checkable
+class Settling(Protocol):
+    """A model that begins with less than it ends with: before, it is not at rest, however little moves."""
+
+    def settling(self, parameters: Parameters) -> bool:
+        """A pass with these parameters is one of the beginning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What a run can say beyond its columns: the floor, sentences for the reader, facts for the provenance."""

@@ -150,22 +150,20 @@ class TypeModel(MessageModel):
         as well as the truth, and sweeps that may believe both from the beginning can end there. So classes are learned
         first; by then whoever does lean is told from the rest. Two options gain nothing by that.
         """
-        if self.settling(parameters):
+        if self._younger(parameters, SETTLING):
             leaning = np.ptp(self.types.leaning, axis=1) > 0
             logs = found["log_types"] - _UNHEARD_OF * leaning
             return found | {"log_types": logs - np.logaddexp.reduce(logs)}
         # A leap needs two steps between laws of the same kind.
-        return found if self.settling(parameters, before=1) else found | leapt(parameters, found, least)
+        return found if self.settling(parameters) else found | leapt(parameters, found, least)
 
-    def settling(self, parameters: Parameters, *, before: int = 0) -> bool:
-        """Leanings are not believed in yet, or were not so many sweeps before."""
+    def settling(self, parameters: Parameters) -> bool:
+        """The sweep with these parameters did not believe in leanings yet."""
+        return self._younger(parameters, SETTLING + 1)
+
+    def _younger(self, parameters: Parameters, age: int) -> bool:
         first = self.class_prior is not None and self.emission.n_options > 2
-        return first and float(parameters["age"][0]) - before < SETTLING
-
-    def measure(self, statistics: Statistics, parameters: Parameters) -> float:
-        if "age" in parameters and self.settling(parameters, before=1):
-            return float("nan")
-        return MessageModel.measure(self, statistics, parameters)
+        return first and "age" in parameters and float(parameters["age"][0]) < age
 
     def held(self, symbols: Array) -> float:
         """Pseudo-questions per class, the fewer the more unevenly all reports together name the options.
