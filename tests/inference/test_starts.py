@@ -82,3 +82,12 @@ def test_a_start_of_another_method_is_left_aside_with_a_warning() -> None:
     np.testing.assert_array_equal(found.value, OneCoin().fit(reports).value)
     assert "the start is an estimate of dawid-skene, so one-coin began anew" in found.warnings
     assert any("so " in each and "began anew" in each for each in method("auto").fit(reports, found).warnings)
+
+
+def test_channel_bp_does_not_learn_classes_first_once_more() -> None:
+    reports = protected(choice_crowd(4, n_questions=400)[0], 3.0, seed=4)
+    fitting = method("channel-bp")
+    cold = fitting.fit(reports)
+    warm = fitting.fit(reports, fitting.fit(reports.rows(np.flatnonzero(reports.question < 360))))
+    assert warm.iterations < cold.iterations - 5
+    np.testing.assert_allclose(warm.posterior, cold.posterior, atol=0.02)

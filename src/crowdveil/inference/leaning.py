@@ -18,7 +18,7 @@ from crowdveil.inference.finishing import chosen, normalised
 from crowdveil.inference.message_model import MessageModel
 from crowdveil.inference.model import Block, Columns, Judgement, Parameters, State, Statistics
 from crowdveil.inference.sureness import sureness, tempered
-from crowdveil.inference.type_model import TypeModel
+from crowdveil.inference.type_model import SETTLING, TypeModel
 
 Array = NDArray[Any]
 States = tuple[MessageState, MessageState]
@@ -68,7 +68,9 @@ class EitherModel(MessageModel):
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "ahead" not in statistics:
             start = self.classes.m_step(statistics, {})
-            both = {**_named(start, ""), **_named(start, _OTHER), **parameters}
+            # An earlier estimate has told classes from leanings already.
+            grown = {"age": np.array([SETTLING + 1.0])} if parameters else {}
+            both = {**_named(start, ""), **_named(start, _OTHER), **grown, **parameters}
             return both | self._foreseen(both, statistics)
         first = self.classes.m_step(_one(statistics, ""), _one(parameters, ""))
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
