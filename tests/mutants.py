@@ -23,6 +23,9 @@ SOURCE = "src/crowdveil"
 
 def main(words: list[str]) -> int:
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in words)]
+    if not chosen:
+        print(f"no mistake is named with {' and '.join(words)}; tests/mistakes has their names")
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(Path(folder))
         if (code := baseline(copy, chosen)) != 0:

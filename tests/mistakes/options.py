@@ -7,6 +7,7 @@ from mistakes.mutant import Mutant
 EVENNESS = "tests/inference/test_evenness.py"
 LEAPING = "tests/inference/test_leaping.py"
 SHARES = "tests/inference/test_share_intervals.py"
+DOUBT = "tests/inference/test_doubt.py"
 SURENESS = "tests/inference/test_sureness.py"
 CREW = "tests/inference/test_crew.py"
 
@@ -253,6 +254,31 @@ MUTANTS = (
         "above",
         SHARES,
         "ends_are",
+    ),
+    # doubt
+    Mutant(
+        "reports counted as answers where bounds are drawn",
+        "inference/doubt.py",
+        "return noise / max(known, _LEAST_KNOWN)",
+        "return 1.0",
+        DOUBT,
+        "who_knows",
+    ),
+    Mutant(
+        "a fitted prior is as strong as it came out",
+        "inference/doubt.py",
+        " + per_answer / np.sqrt(max(pairs, 1.0))",
+        "",
+        DOUBT,
+        "who_knows",
+    ),
+    Mutant(
+        "a guessed truth tells as much as a known one",
+        "inference/doubt.py",
+        "known: Array = np.square(",
+        "known: Array = np.square(0 * posterior[:, 0] + 1.0) + 0 * np.square(",
+        DOUBT,
+        "guess",
     ),
     # sureness
     Mutant(

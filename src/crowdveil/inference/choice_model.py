@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.inference.blocks import SMALL
 from crowdveil.inference.counting import pieces
+from crowdveil.inference.doubt import known_share, with_known
 from crowdveil.inference.emission import Emission
 from crowdveil.inference.finishing import chosen, normalised, odds_interval, on_simplex, rivals
 from crowdveil.inference.layout import Layout, kernels, layout_of
@@ -37,7 +38,7 @@ class ChoiceModel(ABC):
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]]
     shared: ClassVar[tuple[str, ...]] = ("log_classes",)
-    kept: ClassVar[tuple[str, ...]] = ("sureness",)
+    kept: ClassVar[tuple[str, ...]] = ("sureness", "known")
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:
@@ -87,17 +88,17 @@ class ChoiceModel(ABC):
     def look(self, block: Block, parameters: Parameters, layout: Layout) -> Statistics:
         """How well posteriors of each sureness foretell the reports."""
         if not self.tempers:
-            return {"foretold_at": np.zeros(len(POWERS))}
+            return {"foretold_at": np.zeros(len(POWERS)), "known": np.zeros(2)}
         cell, question = layout.rows_of(asked(block.n_questions, self.context.n_reports))
         logs = self.logs(parameters, layout)[cell].astype(np.float64)
         questions, place = np.unique(question, return_inverse=True)
         posterior = normalised(_added(place, logs, len(questions)) + parameters["log_classes"])
         left = self.left(posterior[place], cell, parameters, layout)
         posterior = in_order(posterior, _added(place, left, len(questions)))
-        return {"foretold_at": foretold_at(posterior[place], np.exp(logs + left))}
+        return {"foretold_at": foretold_at(posterior[place], np.exp(logs + left))} | known_share(posterior)
 
     def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        return with_sureness(statistics, parameters)
+        return with_known(statistics, with_sureness(statistics, parameters))
 
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
         posterior, _, _ = self._posterior(block, parameters, layout)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.inference.choice_model import ChoiceModel, in_order
 from crowdveil.inference.counting import pieces
 from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors
+from crowdveil.inference.doubt import coin_doubts, coin_variance, reports_per_answer, row_doubts, weakest
 from crowdveil.inference.emission import TINY
 from crowdveil.inference.layout import Layout, kernels
 from crowdveil.inference.model import Parameters, Statistics
@@ -191,7 +192,7 @@ class ConfusionModel(ChoiceModel):
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
         """A chance p seen n times has the variance p · (1 − p) / (n + 1), and its logarithm (1 − p) / (p · (n + 1))."""
-        if self.emission.plain and layout.cells is None:
+        if self.emission.plain and layout.cells is None and not self.fitted:
             # What a worker never does is not looked up; it is only kept from overflowing.
             table = np.exp(np.minimum(-parameters["log_confusion"], _MOST)).astype(self.precision)
             table -= 1
@@ -199,8 +200,23 @@ class ConfusionModel(ChoiceModel):
             flat: Array = table.reshape(-1, self.emission.n_options)
             return flat
         confusion = np.exp(parameters["log_confusion"].astype(np.float64))
-        variance = confusion * (1 - confusion) / (parameters["seen"][:, None, :] + 1)
-        return self.emission.doubts(confusion, variance, layout).astype(self.precision)
+        per_answer = reports_per_answer(self.noise, parameters)
+        if not self.fitted:
+            reports = np.maximum(parameters["seen"] - float(self.prior == "reference"), 0.0)
+            answers = reports / per_answer + float(self.prior == "reference")
+            return row_doubts(self.emission, confusion, answers, layout).astype(self.precision)
+        return self._fitted_doubt(confusion, per_answer, parameters, layout).astype(self.precision)
+
+    def _fitted_doubt(self, confusion: Array, per_answer: float, parameters: Parameters, layout: Layout) -> Array:
+        """A row is known by its reports and by the worker's skill, as far as the row follows that."""
+        crowd, skill = CrowdPrior.of(parameters["crowd"]), parameters["skill"]
+        reports = np.maximum(parameters["seen"] * self._given(parameters)[:, None] - crowd.rows, 0.0)
+        strength = weakest(crowd.rows, reports, per_answer)
+        answers = strength + reports / per_answer
+        variance = coin_variance(skill, crowd.skill, reports.sum(axis=1), per_answer)
+        by_truth = variance[:, None] * (strength / answers) ** 2
+        doubts = coin_doubts(self.emission, confusion, parameters["errors"], by_truth, layout)
+        return doubts + row_doubts(self.emission, confusion, answers, layout)
 
     def _parameters(self, counts: Array, classes: Array) -> dict[str, Array]:
         total = counts.sum(axis=1, keepdims=True)

@@ -25,7 +25,7 @@ ROUNDS = (8, 12, 16)
 """The iterations after which the strength is fitted; before the first, everybody is taken as the same worker."""
 POOLED = 1e6
 _ACCURACY, _LIKENESS = 0.7, 0.15
-_LEAST, _MOST = 0.002, 0.7
+_LEAST_ALIKE, MOST_ALIKE = 0.002, 0.7
 _ERRORS = 20.0
 """How many answers per truth it takes to learn where the crowd's errors go: chosen on simulated crowds."""
 
@@ -189,7 +189,7 @@ def _likeness(statistics: Statistics, mean: Array) -> float:
         # One pair of workers as unlike as any two are taken to be before.
         total = float((weight * apart * pairs).sum()) + 1 / _LIKENESS
         likeness = total / (float((weight * pairs**2).sum()) + 1 / _LIKENESS**2)
-        likeness = float(np.clip(likeness, _LEAST, _MOST))
+        likeness = float(np.clip(likeness, _LEAST_ALIKE, MOST_ALIKE))
     return likeness
 
 

@@ -60,22 +60,29 @@ class Emission:
         """P(symbol | truth) of each cell: cell × truth."""
         return _through(self.table, confusion, layout)
 
-    def doubts(self, confusion: Array, variance: Array, layout: Layout) -> Array:
-        """The variance of `logs` when the entries of the confusion have these variances (delta method)."""
-        spread = _through(self.table**2, variance, layout)
-        doubts: Array = spread / np.maximum(self.chances(confusion, layout), 1e-12) ** 2
-        return doubts
+    def lift(self, confusion: Array, layout: Layout) -> Array:
+        """By how much the answer behind a symbol makes that symbol likelier, on average: cell × truth.
+
+        A report's answer is a with the probability table[a, s] · confusion[a] / P(s), and the symbol then has the
+        chance table[a, s] instead of P(s).
+        """
+        chance = np.maximum(self.chances(confusion, layout), 1e-12)
+        lift: Array = _through(self.table**2, confusion, layout) / chance**2
+        return lift
 
     def own(self, confusion: Array, seen: Array, layout: Layout) -> tuple[Array, Array]:
         """The share that one sure report of each cell has in its own chance, and in its worker's counts: cell × truth.
 
-        A report's answer is a with the probability table[a, s] · confusion[a] / P(s), so that it weighs
-        Σ_a table[a, s]² · confusion[a] / P(s) in the count whose whole is P(s) · seen.
+        It weighs `lift` · P(s) in the count whose whole is P(s) · seen.
         """
-        chance = np.maximum(self.chances(confusion, layout), 1e-12)
-        worker = (np.arange(layout.n_cells) if layout.cells is None else layout.cells) // self.n_symbols
-        whole = seen[worker]
-        return _through(self.table**2, confusion, layout) / (chance**2 * whole), 1 / whole
+        whole = seen[self.cells(layout)[0]]
+        return self.lift(confusion, layout) / whole, 1 / whole
+
+    def cells(self, layout: Layout) -> tuple[Array, Array]:
+        """The worker and the symbol of each cell."""
+        cells = np.arange(layout.n_cells) if layout.cells is None else layout.cells
+        worker, symbol = np.divmod(cells, self.n_symbols)
+        return worker, symbol
 
     def answers(self, counts: Array, confusion: Array, layout: Layout) -> Array:
         """How often each worker is expected to have given each answer at each truth: worker × answer × truth."""

@@ -17,6 +17,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.estimate import Floor, Skills
 from crowdveil.inference.counting import counted, summed
+from crowdveil.inference.doubt import as_known
 from crowdveil.inference.finishing import on_simplex, wilson
 from crowdveil.inference.model import Columns, Context, Judgement, Rows, Statistics
 from crowdveil.inference.numbers import middle_of, noise_of_channel, numbers_of, pooled, shrunk, sums
@@ -36,15 +37,11 @@ def choice_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
 
 
 def skill_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
-    """The same, and how many unprotected answers to questions with known truths each worker's reports are `worth`.
-
-    Where the truth has only the probability p, an answer tells ((k·p − 1) / (k − 1))² as much about a skill.
-    """
-    posterior, n_options = columns["posterior"], context.domain.size
-    sure = np.square((n_options * posterior.max(axis=1, initial=0.0) - 1) / max(n_options - 1, 1))
+    """The same, and how many unprotected answers to questions with known truths each worker's reports are `worth`."""
+    known = as_known(columns["posterior"])
     worth = np.array([channel_worth(channel) for channel in table_channels(context.channels)])
     by_worker = summed(
-        rows.worker, lambda part: worth[rows.channel[part]] * sure[rows.question[part]], context.n_workers
+        rows.worker, lambda part: worth[rows.channel[part]] * known[rows.question[part]], context.n_workers
     )
     return choice_tally(rows, columns, context) | {"worth": by_worker}
 

@@ -14,6 +14,7 @@ from crowdveil.inference.base import IterativeMethod, Method
 from crowdveil.inference.blocks import context_of
 from crowdveil.inference.choice_model import ChoiceModel, Precision, working_precision
 from crowdveil.inference.crowd_prior import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
+from crowdveil.inference.doubt import coin_doubts, coin_variance, reports_per_answer
 from crowdveil.inference.emission import emission_of
 from crowdveil.inference.fitting import carried_over, finished, fit_model, gold_codes, known_start
 from crowdveil.inference.floors import choice_judgement, choice_skills, skill_tally
@@ -136,13 +137,12 @@ class OneCoinModel(ChoiceModel):
         }
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
-        skill = parameters["skill"]
-        spread = skill * (1 - skill) / (parameters["seen"] + 2)
-        shape = (len(skill), self.emission.n_answers, self.emission.n_options)
-        variance = np.broadcast_to((spread / max(self.emission.n_options - 1, 1) ** 2)[:, None, None], shape).copy()
-        options = np.arange(self.emission.n_options)
-        variance[:, options, options] = spread[:, None]
-        return self.emission.doubts(self.confusion(parameters), variance, layout).astype(self.precision)
+        crowd, skill = CrowdPrior.of(parameters["crowd"]), parameters["skill"]
+        reports = np.maximum(parameters["seen"] - crowd.skill, 0.0)
+        variance = coin_variance(skill, crowd.skill, reports, reports_per_answer(self.noise, parameters))
+        by_truth = np.broadcast_to(variance[:, None], (len(skill), self.emission.n_options))
+        errors = no_errors(self.emission.n_options)
+        return coin_doubts(self.emission, self.confusion(parameters), errors, by_truth, layout).astype(self.precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
