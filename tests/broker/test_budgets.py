@@ -55,6 +55,17 @@ def test_accepting_at_another_level_replaces_the_hold(django_here: Path, make_dr
     books_balance()
 
 
+def test_who_is_refused_another_level_keeps_the_place(django_here: Path, make_draft: Any) -> None:
+    scene = Scene(make_draft())
+    worker = scene.worker(epsilon_cap=3)
+    held = scene.reserve(worker, "medium")
+    with refused("over-budget"):
+        scene.reserve(worker, "low")
+    assert scene.reserve(worker, "medium").id == held.id
+    assert scene.purse().places_held == 1
+    books_balance()
+
+
 def test_the_either_or_rule_goes_on_by_rho_when_epsilon_is_used_up(django_here: Path, make_draft: Any) -> None:
     levels = [{"name": "medium", "mechanism": "randomized-response", "epsilon": "0.25", "pay_cents": 0}]
     questions = [{"id": "q", "text": "x", "domain": {"type": "choices", "options": list("abcde")}}]

@@ -74,6 +74,8 @@ def test_a_study_is_run_from_the_terminal_and_survives_a_move(server: Any, make_
     place = ["--data-dir", server.home] + (["--database", server.database] if server.database else [])
     written = crowdveil("backup", "-o", tmp_path / "all.gz", *place)
     assert written["rows"] > 10
+    # It holds the signing key and what people sign in with.
+    assert (tmp_path / "all.gz").stat().st_mode & 0o077 == 0
     assert (server.home / "study-keys" / study).read_bytes().hex() not in _unpacked(tmp_path / "all.gz")
 
     restored = crowdveil("restore", tmp_path / "all.gz", "--data-dir", tmp_path / "new")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sqlite3
 import time
@@ -330,6 +331,61 @@ def test_what_was_typed_survives_a_refusal_and_adding_a_question(mine: Console) 
     assert (added["q0-text"], added["q1-type"], added["q1-high"]) == ("Did you sleep well?", "scale", "5")
     removed = Fields(mine.post("/console/studies/new", form(remove="0")).text).fields
     assert removed["n_questions"] == "0"
+
+
+def test_a_study_of_many_questions_can_be_saved(sqlite_server: Server, mine: Console) -> None:
+    fields = form(n_questions="200")
+    for n in range(200):
+        each = {"id": f"q{n}", "text": "?", "type": "choices", "options": "no\nyes"}
+        empty = ("low", "high", "step", "gold", "show_if", "any_of")
+        fields |= {f"q{n}-{name}": each.get(name, "") for name in (*each, *empty)}
+    saved = mine.post("/console/studies/new", fields)
+    assert saved.status_code == 302
+    edited = Fields(mine.get(f"{saved.headers['Location']}/edit").text).fields
+    assert len(edited) > 1400
+    assert mine.post(f"{saved.headers['Location']}/edit", edited).status_code == 302
+
+
+def test_a_form_beyond_measure_gets_a_page(mine: Console) -> None:
+    reply = mine.post("/console/studies/new", {f"x{n}": "" for n in range(6000)})
+    assert reply.status_code == 400
+    assert "<h1>Not possible</h1>" in reply.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_questions": "9" * 5000},
+        {"remove": "²"},
+        {"remove": "9" * 5000},
+        {"level-medium-parameters": "[" * 100_000},
+        {"title": "a\0b"},
+    ],
+)
+def test_no_form_makes_the_console_fail(mine: Console, changes: dict[str, str]) -> None:
+    reply = mine.post("/console/studies/new", form(**changes))
+    assert reply.status_code in (200, 302, 400, 422)
+
+
+def test_a_page_that_fails_says_so_and_the_log_says_where(
+    django_here: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.test import RequestFactory
+
+    from crowdveil.broker.console.door import page
+
+    @page()
+    def broken(request: Any) -> Any:
+        raise ZeroDivisionError("what somebody typed")
+
+    monkeypatch.setattr(logging.getLogger("crowdveil"), "propagate", True)
+    reply = broken(RequestFactory().get("/console/"))
+    assert reply.status_code == 500
+    assert "something went wrong here; nothing was stored" in reply.content.decode()
+    (line,) = [each for each in caplog.records if each.name == "crowdveil.console"]
+    assert line.error == "ZeroDivisionError"
+    assert "test_console.py" in line.where
+    assert "typed" not in caplog.text + reply.content.decode()
 
 
 def test_a_draft_of_the_api_survives_the_editor(sqlite_server: Server, mine: Console, tokens: dict[str, str]) -> None:

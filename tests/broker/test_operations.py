@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 from broker import plain
+from broker.test_console import Console
 from serving import Quiet, serving
 from waiting import until
 
@@ -158,6 +159,25 @@ def test_the_workers_app_is_served_the_same_to_everybody(sqlite_server: Any) -> 
     assert "default-src 'none'" in bare.headers["content-security-policy"]
     again = plain.get(f"{sqlite_server.address}/app/api.js", headers={"If-None-Match": bare.headers["etag"]})
     assert again.status_code == 304
-    for outside in ("../broker/settings.py", "%2e%2e/broker/settings.py", "package.json", ".hidden.js", ""):
+    for outside in (
+        "../broker/settings.py",
+        "%2e%2e/broker/settings.py",
+        "package.json",
+        ".hidden.js",
+        "a" * 300 + ".js",
+        "",
+    ):
         reply = plain.get(f"{sqlite_server.address}/app/{outside}")
         assert reply.status_code == (200 if not outside else 404) or reply.status_code == 404
+
+
+def test_no_address_and_no_name_makes_the_console_fail(server: Any) -> None:
+    """PostgreSQL refuses the character 0 with an error of its own."""
+    nobody, signed_in = Console(server.address), Console(server.address, server.requester_token("someone who tries"))
+    with nobody.http, signed_in.http:
+        typed = {"name": "a\0", "password": "b", "code": "1"}
+        assert nobody.post("/console/sign-in", typed).status_code == 400
+        for path in ("/console/studies/%00", "/console/studies/%00/results", "/console/nowhere%00"):
+            reply = signed_in.get(path)
+            assert reply.status_code == 404
+            assert "there is nothing at this address" in reply.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,120 @@ def test_a_study_from_which_nothing_could_be_estimated_is_not_opened(
     Scene(make_draft(questions=questions, levels=[level], protects_participation=True, goal="truth"))
     plain = level | {"mechanism": "randomized-response"}
     Scene(make_draft(questions=questions, levels=[plain], protects_participation=True))
+
+
+@pytest.mark.parametrize(("kind", "hidden"), [("discrete-laplace", True), ("discrete-gaussian", True)])
+def test_gold_that_nobody_could_be_scored_by_is_refused_before_the_study_opens(
+    django_here: Path, make_draft: Any, kind: str, hidden: bool
+) -> None:
+    from crowdveil.broker.refusal import Refusal
+
+    question = {"id": "mood", "text": "?", "domain": {"type": "scale", "low": "1", "high": "5"}}
+    level = {"name": "medium", "mechanism": kind, "epsilon": "1", "pay_cents": 1}
+    shape = {"levels": [level], "protects_participation": hidden, "goal": "truth", "linkable": True}
+    with pytest.raises(Refusal, match="about mood do not tell all answers apart"):
+        Scene(make_draft(questions=[question | {"gold": "3"}], **shape))
+    Scene(make_draft(questions=[question], **shape))
+    Scene(make_draft(questions=[question | {"gold": "3"}], **shape | {"linkable": False}))
+
+
+def test_options_that_reports_do_not_tell_apart_are_no_population_study(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.refusal import Refusal
+
+    question = {"id": "q", "text": "?", "domain": {"type": "choices", "options": list("abcdef")}}
+    level = {"name": "medium", "mechanism": "subset-selection", "epsilon": "0.00001", "pay_cents": 1}
+    with pytest.raises(Refusal, match="do not tell all options apart"):
+        Scene(make_draft(questions=[question], levels=[level]))
+    Scene(make_draft(questions=[question], levels=[level | {"epsilon": "1"}]))
+
+
+def test_an_old_study_without_scores_still_has_estimates(
+    django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened before such gold was refused: closing it must not fail for the scores."""
+    from crowdveil.broker.results.batches import latest
+    from crowdveil.broker.results.quality import quality
+    from crowdveil.broker.studies import channels, lifecycle
+
+    question = {"id": "mood", "text": "?", "domain": {"type": "scale", "low": "1", "high": "5"}, "gold": "3"}
+    level = {"name": "medium", "mechanism": "discrete-laplace", "epsilon": "1", "pay_cents": 1}
+    with monkeypatch.context() as before:
+        before.setattr(channels, "_check_scorable", lambda *_: None)
+        shape = {"levels": [level], "protects_participation": True, "goal": "truth", "linkable": True, "minimum_n": 3}
+        scene = Scene(make_draft(questions=[question], **shape))
+    for code in range(3):
+        scene.submit(scene.worker(), {"mood": code})
+    lifecycle.close(scene.study)
+    assert latest(scene.study)["n"] == 3
+    assert [(each["n_gold"], each["score"]) for each in quality(scene.study)["workers"]] == [(0, None)] * 3
+
+
+def test_the_last_estimates_are_of_those_who_stayed(django_here: Path, make_draft: Any) -> None:
+    """As many came as withdrew: the number is the same, the people are not."""
+    from crowdveil.broker.intake.withdraw import withdraw
+    from crowdveil.broker.results.batches import latest, refresh
+    from crowdveil.broker.studies import lifecycle
+
+    scene, keys = Scene(make_draft(minimum_n=10)), []
+    for _ in range(10):
+        scene.submit(scene.worker(), {"ill": 0, "days": 0}, "low")
+        keys.append(scene.withdrawal_key.hex())
+    refresh(scene.study)
+    before = _share_of_yes(latest(scene.study))
+    for key in keys[1:]:
+        withdraw(scene.study.id, key)
+        scene.submit(scene.worker(), {"ill": 1, "days": 4}, "low")
+    lifecycle.close(scene.study)
+    assert before == 0
+    assert _share_of_yes(latest(scene.study)) > 0.8
+
+
+def _share_of_yes(shown: dict[str, Any]) -> float:
+    (ill,) = [each for part in shown["parts"] for each in part["questions"] if each["question"] == "ill"]
+    return float({each["option"]: each["share"] for each in ill["shares"]}["yes"])
+
+
+def test_at_a_start_every_key_is_destroyed_whatever_estimates_fail(
+    django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crowdveil.broker import vault
+    from crowdveil.broker.results.newest import found
+    from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.studies.models import Study
+
+    scenes = [Scene(make_draft(minimum_n=2)) for _ in range(4)]
+    for scene in scenes:
+        for _ in range(2):
+            scene.submit(scene.worker(), {"ill": 0, "days": 0})
+        # What a crash leaves right after the study was closed.
+        Study.objects.filter(id=scene.study.id).update(state="closed")
+    broken = {scene.study.id for scene in scenes[:2]}
+    real = lifecycle.make_batch
+
+    def make(study: Any, *, final: bool) -> None:
+        if study.id in broken:
+            raise ValueError("numbers beyond measure")
+        real(study, final=final)
+
+    monkeypatch.setattr(lifecycle, "make_batch", make)
+    lifecycle.finish_closing()
+    assert [scene.study.id for scene in scenes if vault.has_study_key(scene.study.id)] == []
+    assert {scene.study.id for scene in scenes if found(scene.study.id) is None} == broken
+
+
+def test_who_looks_while_estimates_are_made_sees_the_last_ones_at_once(django_here: Path, make_draft: Any) -> None:
+    """Waiting for each other, those who look would keep submissions out."""
+    from crowdveil.broker.results import batches
+
+    scene = Scene(make_draft(minimum_n=2))
+    for _ in range(2):
+        scene.submit(scene.worker(), {"ill": 0, "days": 0})
+    with batches._computing:
+        look = threading.Thread(target=batches.refresh, args=(scene.study,), daemon=True)
+        look.start()
+        look.join(timeout=30)
+        assert not look.is_alive()
+        with refused("below-minimum"):
+            batches.latest(scene.study)
+    batches.refresh(scene.study)
+    assert batches.latest(scene.study)["n"] == 2

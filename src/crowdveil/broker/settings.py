@@ -64,6 +64,8 @@ CSRF_FAILURE_VIEW = "crowdveil.broker.console.door.forged"
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
+# The editor posts a dozen fields for each of up to 200 questions.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 LOGGING_CONFIG = None
 
 # Privacy and money.

@@ -5,13 +5,19 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import include, path
 
+from crowdveil.broker.api import problems
 from crowdveil.broker.api.app import api
+from crowdveil.broker.console import door
 from crowdveil.broker.operations import health, metrics
 from crowdveil.broker.worker_app import files as worker_app
 
 handler404 = "crowdveil.broker.api.problems.not_found"
 handler500 = "crowdveil.broker.api.problems.failed"
-handler400 = "crowdveil.broker.api.problems.bad_request"
+
+
+def handler400(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """What Django itself refuses to read: people get a page, programs a problem."""
+    return door.unreadable(request) if request.path_info.startswith("/console/") else problems.bad_request(request)
 
 
 def _front_door(request: HttpRequest) -> HttpResponse:

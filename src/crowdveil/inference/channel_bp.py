@@ -80,9 +80,7 @@ class ChannelBP(IterativeMethod):
         return Closing(skills_of(belief_of(parameters), types.skill, "the probability of a right answer"))
 
 
-def _start(
-    method: ChannelBP, model: TypeModel | EitherModel, reports: Reports, start: Estimate | None
-) -> Parameters:
+def _start(method: ChannelBP, model: TypeModel | EitherModel, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
     known = known_start(method, start, reports)
     by_worker, shared = start_names(model, known)

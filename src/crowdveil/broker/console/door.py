@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
@@ -13,10 +14,12 @@ from django.views.decorators.csrf import csrf_protect
 
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.identity.tokens import bearer_of
+from crowdveil.broker.operations.logs import where
 from crowdveil.broker.refusal import Refusal
 from crowdveil.errors import InputError
 
 COOKIE = "crowdveil_session"
+_log = logging.getLogger("crowdveil.console")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -74,11 +77,23 @@ def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments:
     if roles and scope not in roles:
         return refused(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
     try:
+        _must_be_text(request)
         return view(request, **arguments)
     except Refusal as refusal:
         return refused(request, refusal)
     except InputError as error:
         return refused(request, Refusal("invalid", str(error)))
+    except Exception as error:  # noqa: BLE001  # people get a page, and the log the place; never what was sent
+        _log.error("page failed", extra={"error": type(error).__name__, "where": where(error)})
+        return refused(request, Refusal("failed", "something went wrong here; nothing was stored; try again"))
+
+
+def _must_be_text(request: HttpRequest) -> None:
+    """No address and no text of ours holds the character 0, and PostgreSQL cannot store it."""
+    if "\0" in request.path_info:
+        raise Refusal("not-found", "there is nothing at this address")
+    if any("\0" in value for form in (request.GET, request.POST) for _, values in form.lists() for value in values):
+        raise Refusal("malformed", "the form holds a character that cannot be stored; take it out")
 
 
 def ended(request: HttpRequest) -> HttpResponse:
@@ -103,6 +118,13 @@ def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that did not come from a page of ours, or came too late."""
     refusal = Refusal("forbidden", "this form has expired or came from elsewhere; open the page again")
     return _with_headers(refused(request, refusal))
+
+
+def unreadable(request: HttpRequest) -> HttpResponse:
+    """A form of more fields or bytes than any page of ours has."""
+    return _with_headers(
+        refused(request, Refusal("malformed", "the form is too large or cannot be read; nothing was stored"))
+    )
 
 
 def account_of(request: HttpRequest) -> tuple[Account | None, str]:

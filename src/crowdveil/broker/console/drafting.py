@@ -102,7 +102,7 @@ def _level(each: dict[str, Any]) -> dict[str, Any]:
 def _parameters(text: str) -> Any:
     try:
         return json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refusal("invalid", "the parameters of a level must be a JSON object; got something else") from None
 
 

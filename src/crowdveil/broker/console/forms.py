@@ -55,9 +55,14 @@ def _level(name: str, *, offered: bool) -> dict[str, Any]:
     return {"name": name, "offered": offered} | given
 
 
+def place_of(text: str) -> int | None:
+    """A small whole number as a page of ours writes it; anything else is none."""
+    return int(text) if text.isdecimal() and len(text) <= 4 else None
+
+
 def posted(given: Mapping[str, str]) -> dict[str, Any]:
     """The form as it was filled in, whether it makes sense or not."""
-    count = min(int(given["n_questions"]) if given.get("n_questions", "").isdecimal() else 0, MAX_QUESTIONS)
+    count = min(place_of(given.get("n_questions", "")) or 0, MAX_QUESTIONS)
     form: dict[str, Any] = {name: given.get(name, "") for name in _TEXTS + _NUMBERS}
     form |= {name: given.get(name) == "on" for name in _FLAGS}
     return form | {

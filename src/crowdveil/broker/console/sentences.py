@@ -125,6 +125,13 @@ TEMPLATES = (
         "with mechanism %(name)s and skipped questions hidden nobody can tell how many answered, so no "
         "population can be estimated"
     ),
+    _("with mechanism %(name)s at this ε reports do not tell all options apart, so no population can be estimated"),
+    _("use randomized-response, or a larger ε"),
+    _(
+        "with mechanism %(name)s reports about %(question)s do not tell all answers apart, so nobody can be "
+        "scored by its known truth"
+    ),
+    _("use randomized-response, or leave the known truth out"),
     _("mechanism must be one of %(names)s"),
     _("mechanism %(name)s has the parameters %(known)s"),
     _("mechanism %(name)s needs %(field)s"),
@@ -162,6 +169,12 @@ TEMPLATES = (
     _("1 is: everybody answers all"),
     # refusals
     _("there is nothing at this address"),
+    _("the form holds a character that cannot be stored"),
+    _("the form is too large or cannot be read"),
+    _("take it out"),
+    _("something went wrong here"),
+    _("nothing was stored"),
+    _("try again"),
     _("this page is for a %(roles)s"),
     _("this form has expired or came from elsewhere"),
     _("open the page again"),

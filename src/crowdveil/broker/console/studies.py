@@ -67,13 +67,13 @@ def edit(request: Visit, study: str = "") -> HttpResponse:
 
 def _changed_questions(request: HttpRequest, form: dict[str, Any]) -> bool:
     """A button that adds or removes a question was pressed."""
-    kind, gone = request.POST.get("add"), request.POST.get("remove", "")
+    kind, gone = request.POST.get("add"), forms.place_of(request.POST.get("remove", ""))
     if kind in forms.KINDS and len(form["questions"]) < forms.MAX_QUESTIONS:
         used = {question["id"] for question in form["questions"]}
         number = next(n for n in range(1, 1000) if f"q{n}" not in used)
         form["questions"].append(forms.new_question(kind, number))
-    elif gone.isdigit() and int(gone) < len(form["questions"]):
-        del form["questions"][int(gone)]
+    elif gone is not None and gone < len(form["questions"]):
+        del form["questions"][gone]
     else:
         return False
     return True

@@ -50,12 +50,14 @@ def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, boo
     """The hold of this worker on this study, and whether it is new."""
     study = opened.document["id"]
     release_expired(study=study, account=account)
-    if (held := find(study, account)) is not None:
-        if held.level == level.name:
-            return held, False
-        cancel(study, account)
+    if (held := find(study, account)) is not None and held.level == level.name:
+        return held, False
     try:
-        return _hold(account, study, level, opened.document["reservation_minutes"]), True
+        with write():
+            # Together: whoever is refused the other level keeps the place that they have.
+            if held is not None:
+                cancel(study, account)
+            return _hold(account, study, level, opened.document["reservation_minutes"]), True
     except _Taken:
         # The same worker accepted the same study twice at once; the other request won.
         if (held := find(study, account)) is not None and held.level == level.name:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,9 @@ _BATCH = 1000
 def backup(path: Path) -> int:
     """Write everything as of one moment; returns the number of rows."""
     n_rows = 0
-    with gzip.open(path, "wt", encoding="utf-8") as file, _one_moment():
+    # For nobody else's eyes from the first byte on: it holds the signing key and what people sign in with.
+    private = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+    with private, gzip.open(private, "wt", encoding="utf-8") as file, _one_moment():
         head = {"format": FORMAT, "schema": _schema(), "signing_key": vault.signing_seed().hex()}
         file.write(json.dumps(head) + "\n")
         for line in _lines():

@@ -53,8 +53,14 @@ def refresh(study: Study) -> None:
     """Make a batch now if one is due and the study is small; large ones are left to the caretaker."""
     if not study.definition or study.state not in ("pilot", "open"):
         return
-    if _count(study) * len(read_definition(study.definition, study.sha256).questions) <= _AT_ONCE and is_due(study):
-        make_batch(study)
+    if _count(study) * len(read_definition(study.definition, study.sha256).questions) > _AT_ONCE or not is_due(study):
+        return
+    # Whoever looks while another batch is made sees the last one: waiting, they would keep submissions out.
+    if _computing.acquire(blocking=False):
+        try:
+            _make(study, final=False)
+        finally:
+            _computing.release()
 
 
 def make_batch(study: Study, *, final: bool = False) -> None:
@@ -64,22 +70,26 @@ def make_batch(study: Study, *, final: bool = False) -> None:
     is one: a withdrawal after closing must not show, by a second one, what was withdrawn.
     """
     with _computing:
-        last, n, minimum = found(study.id), _count(study), minimum_of(study)
-        if n < minimum or (last and last.final):
-            return
-        if last and abs(n - last.n) < (1 if final else minimum):
-            Batch.objects.filter(id=last.id).update(final=final)
-            return
-        document = _document(study)
-        with write():
-            if "workers" in document:
-                document["workers"] = still_there(study.id, document["workers"])
-            number = last.number + 1 if last else 1
-            made = Batch(study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document))
-            # Another process may have made the same batch meanwhile; as an error it would stand in PostgreSQL's log.
-            Batch.objects.bulk_create([made], ignore_conflicts=True)
-            if Batch.objects.filter(id=made.id).exists():
-                announce(study, "results.ready")
+        _make(study, final=final)
+
+
+def _make(study: Study, *, final: bool) -> None:
+    last, n, minimum = found(study.id), _count(study), minimum_of(study)
+    if n < minimum or (last and last.final):
+        return
+    # The same number may be other people: some withdrew, and as many came.
+    if last and not final and abs(n - last.n) < minimum:
+        return
+    document = _document(study)
+    with write():
+        if "workers" in document:
+            document["workers"] = still_there(study.id, document["workers"])
+        number = last.number + 1 if last else 1
+        made = Batch(study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document))
+        # Another process may have made the same batch meanwhile; as an error it would stand in PostgreSQL's log.
+        Batch.objects.bulk_create([made], ignore_conflicts=True)
+        if Batch.objects.filter(id=made.id).exists():
+            announce(study, "results.ready")
 
 
 def _document(study: Study) -> dict[str, Any]:

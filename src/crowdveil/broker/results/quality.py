@@ -18,6 +18,7 @@ from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.writing import alone_with_reports_of
+from crowdveil.errors import ChannelError
 
 _MEANING = (
     "share of gold questions answered right, estimated without bias from randomised reports; "
@@ -83,7 +84,11 @@ def _add_gold(part: Part, place: int, truth: int, stored: Stored, sums: tuple[An
     for level, index in enumerate(part.channel_of_level):
         rows = np.flatnonzero((stored.levels == level) & (codes != NO_REPORT))
         channel = part.channels[index]
-        votes = channel.votes[:, truth]
+        try:
+            votes = channel.votes[:, truth]
+        except ChannelError:
+            # Studies that opened before this was refused: nobody is scored by such a report.
+            continue
         right[rows] += votes[codes[rows]]
         variance[rows] += float((channel.table @ votes**2 - np.eye(len(channel.inputs))[:, truth]).max())
         count[rows] += 1

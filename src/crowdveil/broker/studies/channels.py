@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.accounting import cells_at_stake, nano_up
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
-from crowdveil.domain import Domain
+from crowdveil.domain import Choices, Domain
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
 
@@ -48,16 +48,25 @@ def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
         if domain not in built:
             built[domain] = channel_of(level, domain, protects_participation=draft.protects_participation)
             if draft.goal == "population":
-                _check_readable(built[domain], level)
+                _check_countable(built[domain], domain, level)
         channels[question.id] = built[domain]
+        if draft.linkable and question.gold is not None:
+            _check_scorable(channels[question.id], level, question.id)
     return channels
 
 
-def _check_readable(channel: Channel, level: Level) -> None:
+def _check_countable(channel: Channel, domain: Domain, level: Level) -> None:
     """Refuse before anybody spends privacy on reports from which no population can be estimated.
 
-    On most scales ∅ reports like an average answer, so nothing tells how many answered.
+    On most scales ∅ reports like an average answer, so nothing tells how many answered; and at a very small ε two
+    options may not be told apart at all.
     """
+    if isinstance(domain, Choices) and not _tells_apart(channel):
+        raise InputError(
+            f"with mechanism {level.mechanism} at this ε reports do not tell all options apart, so no population "
+            "can be estimated",
+            fix="use randomized-response, or a larger ε",
+        )
     if not channel.protects_participation:
         return
     try:
@@ -68,6 +77,24 @@ def _check_readable(channel: Channel, level: Level) -> None:
             "population can be estimated",
             fix="use randomized-response",
         ) from None
+
+
+def _check_scorable(channel: Channel, level: Level, question: str) -> None:
+    """Refuse gold that no worker could be scored by: a score is an unbiased vote for the truth."""
+    if not _tells_apart(channel):
+        raise InputError(
+            f"with mechanism {level.mechanism} reports about {question} do not tell all answers apart, so nobody "
+            "can be scored by its known truth",
+            fix="use randomized-response, or leave the known truth out",
+        )
+
+
+def _tells_apart(channel: Channel) -> bool:
+    """Whether a report holds an unbiased vote for every answer."""
+    try:
+        return channel.votes is not None
+    except ChannelError:
+        return False
 
 
 def cost_of(channel: Channel) -> tuple[int, int]:

@@ -6,6 +6,8 @@ nobody may be asked under a definition other than the one in the log.
 
 from __future__ import annotations
 
+import logging
+
 from crowdveil.broker import vault
 from crowdveil.broker.audit.chain import record
 from crowdveil.broker.hooks.notices import announce
@@ -21,6 +23,8 @@ from crowdveil.broker.studies.models import Study
 from crowdveil.broker.writing import write
 from crowdveil.errors import InputError
 from crowdveil.wire import canonical, sha256_of
+
+_log = logging.getLogger("crowdveil.studies")
 
 
 def create(owner: Account, draft: Draft) -> Study:
@@ -144,10 +148,16 @@ def close(study: Study) -> Study:
 
 def finish_closing() -> None:
     """At start-up: finish what a crash interrupted between closing a study and its last estimates."""
-    for study in Study.objects.filter(state__in=("closed", "published")):
+    closed = list(Study.objects.filter(state__in=("closed", "published")))
+    # All keys first: an estimate that fails must not leave anybody's reports linked to them.
+    for study in closed:
         if vault.has_study_key(study.id):
             seal(study.id)
-        make_batch(study, final=True)
+    for study in closed:
+        try:
+            make_batch(study, final=True)
+        except Exception as error:  # noqa: BLE001  # of one study; the others have theirs to get
+            _log.warning("last estimates failed", extra={"study": study.id, "error": type(error).__name__})
 
 
 def publish(study: Study) -> Study:

@@ -20,6 +20,7 @@ from crowdveil.broker.api.problems import not_found
 
 _SUFFIXES = {".html", ".js", ".css", ".json", ".svg", ".png", ".webmanifest", ".woff2"}
 _NOT_SHOWN = {"package.json"}
+_LONGEST = 200
 _TYPES = {".js": "text/javascript; charset=utf-8", ".webmanifest": "application/manifest+json"}
 _POLICY = (
     "default-src 'none'; script-src 'self'{hashes}; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -58,7 +59,10 @@ def shipped(name: str) -> Shipped | None:
     """Read once per process: a page must not change while somebody uses it."""
     parts = name.split("/")
     suffix = "." + parts[-1].rpartition(".")[2]
-    if suffix not in _SUFFIXES or name in _NOT_SHOWN or any(not part or part.startswith(".") for part in parts):
+    # A file system would refuse a longer name with an error of its own.
+    if suffix not in _SUFFIXES or name in _NOT_SHOWN or len(name) > _LONGEST:
+        return None
+    if any(not part or part.startswith(".") for part in parts):
         return None
     found = files("crowdveil") / "device"
     for part in parts:
