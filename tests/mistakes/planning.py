@@ -6,6 +6,7 @@ from mistakes.mutant import Mutant
 
 LEDGER = "tests/accounting/test_ledger.py"
 SELECTION = "tests/selection/test_selection.py"
+FORESIGHT = "tests/selection/test_foresight.py"
 
 MUTANTS = (
     Mutant(
@@ -73,18 +74,34 @@ MUTANTS = (
         "charge_of_a_study",
     ),
     Mutant(
-        "the covariance with the crowd's average dropped",
+        "the group's own part in the crowd's average dropped",
         "selection/group_error.py",
-        "2.0 / history.crowd",
-        "0.0 / history.crowd",
+        "error += self._everybody - 2 *",
+        "error += self._everybody - 1 *",
         SELECTION,
-        "printed_formula",
+        "identical_to_its_definition",
+    ),
+    Mutant(
+        "what cancelled by chance taken for camps",
+        "selection/camps.py",
+        "values**2 > _largest_by_chance(a, b)",
+        "values**2 > 0.5 * _largest_by_chance(a, b)",
+        FORESIGHT,
+        "camps",
+    ),
+    Mutant(
+        "steady workers not told from erratic ones",
+        "selection/history.py",
+        "typical + share * (own - typical)",
+        "typical + 0 * share * (own - typical)",
+        FORESIGHT,
+        "steady",
     ),
     Mutant(
         "paid although the next worker harms",
         "selection/greedy.py",
-        "errors[best] >= before",
-        "errors[best] >= before + 1e9",
+        "if self.paper_mode else _least([first, *errors])",
+        "if True else _least([first, *errors])",
         SELECTION,
         "before_harm",
     ),

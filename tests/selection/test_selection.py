@@ -13,6 +13,8 @@ from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms import mechanism
 from crowdveil.noise import NoiseRecord
 from crowdveil.selection import POLICIES, Candidates, Greedy, GroupError, History, selector
+from crowdveil.selection.printed_error import PrintedError
+from crowdveil.selection.selection import rmse
 
 GAMMAS = {"none": 0.0, "low": 3.0, "medium": 6.0, "high": 12.0}
 PAYS = {"none": 0.8, "low": 0.4, "medium": 0.2, "high": 0.1}
@@ -47,21 +49,22 @@ def crowd(rng: np.random.Generator, n_workers: int, n_questions: int) -> tuple[R
     return gaussian_reports(noisy, gammas), candidates, opinions
 
 
-def error_from_scratch(numbers: np.ndarray, gammas: np.ndarray, group: list[int]) -> float:
-    """(4.8), (4.9), (4.12) with the covariance that was dropped, straight from the definition."""
-    deviation = numbers[group].mean(axis=0) - numbers.mean(axis=0)
-    mean, variance = deviation.mean(), deviation.var()
-    everyone = len(numbers)
-    correction = 2 * (gammas[group] ** 2).sum() / (len(group) * everyone) - (gammas**2).sum() / everyone**2
-    return math.sqrt(max(mean**2 + variance + correction, 0.0))
+def error_from_scratch(history: History, group: list[int]) -> float:
+    """The root of E(mean of the group's next reports − average opinion)², from the law of the next deviations."""
+    n, s = history.n_workers, len(group)
+    inside = np.zeros(n)
+    inside[group] = 1 / s
+    bias = inside @ history.mean
+    noise = inside**2 @ history.noise
+    camps = history.camp.T @ inside
+    own = (inside - 1 / n) ** 2 @ (history.opinion - (history.camp**2).sum(axis=1))
+    return math.sqrt(max(bias**2 + noise + camps @ camps + own, 0.0))
 
 
-def greedy_from_scratch(
-    numbers: np.ndarray, gammas: np.ndarray, candidates: Candidates, budget: float, fairness: float
-) -> list[int]:
-    """Algorithm 4.1 with the stop rule, recomputing every group from its members' reports."""
+def greedy_from_scratch(history: History, candidates: Candidates, budget: float, fairness: float) -> list[int]:
+    """Algorithm 4.1 until the money is gone, then the shortest way to the least error on it."""
     chosen: list[int] = []
-    left, error = budget, 0.0
+    left, errors = budget, [math.inf]
     cost = candidates.costs(budget, fairness)
     while True:
         allowed = [
@@ -70,14 +73,13 @@ def greedy_from_scratch(
             if i not in chosen and candidates.pay[i] <= left + 1e-9
         ]
         if not allowed:
-            return chosen
-        errors = {i: error_from_scratch(numbers, gammas, [*chosen, i]) for i in allowed}
-        before = error if chosen else max(errors.values())
-        best = max(allowed, key=lambda i: ((before - errors[i]) / cost[i], -cost[i]))
-        if chosen and errors[best] >= before:
-            return chosen
+            return chosen[: int(np.argmin(errors))]
+        each = {i: error_from_scratch(history, [*chosen, i]) for i in allowed}
+        before = errors[-1] if chosen else max(each.values())
+        best = max(allowed, key=lambda i: ((before - each[i]) / cost[i], -cost[i]))
         chosen.append(best)
-        left, error = left - candidates.pay[best], errors[best]
+        left -= candidates.pay[best]
+        errors.append(each[best])
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -97,14 +99,12 @@ def test_a_choice_that_goes_on_from_its_first_members_ends_as_if_made_at_once(se
 def test_greedy_is_identical_to_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     reports, candidates, _ = crowd(rng, int(rng.integers(5, 40)), int(rng.integers(2, 12)))
-    numbers = np.empty((reports.n_workers, reports.n_questions))
-    numbers[reports.worker, reports.question] = reports.number
-    gammas = np.array([GAMMAS[level] for level in candidates.level])
     fairness, budget = float(rng.choice([0.0, 0.3, 0.7, 1.0])), float(rng.uniform(0.5, 8))
-    found = Greedy(fairness=fairness).select(History.from_reports(reports), candidates, budget)
-    assert list(found.chosen) == greedy_from_scratch(numbers, gammas, candidates, budget, fairness)
+    history = History.from_reports(reports)
+    found = Greedy(fairness=fairness).select(history, candidates, budget)
+    assert list(found.chosen) == greedy_from_scratch(history, candidates, budget, fairness)
     if found.chosen:
-        assert found.expected_rmse == pytest.approx(error_from_scratch(numbers, gammas, list(found.chosen)), abs=1e-6)
+        assert found.expected_rmse == pytest.approx(error_from_scratch(history, list(found.chosen)), abs=1e-6)
 
 
 def test_corrected_error_is_the_true_one_where_the_printed_formula_is_off_by_more_than_half() -> None:
@@ -122,11 +122,8 @@ def test_corrected_error_is_the_true_one_where_the_printed_formula_is_off_by_mor
         ids = np.arange(n_workers)
         candidates = Candidates(ids, np.array(["low"] * n_workers), *(np.ones(n_workers) for _ in range(3)))
         history = History.from_reports(reports)
-        for printed in (False, True):
-            error = GroupError(history, candidates, as_printed=printed)
-            for each in group.tolist():
-                error.add(each)
-            squares[int(printed)] += error.squared() / n_histories
+        for place, kind in enumerate((GroupError, PrintedError)):
+            squares[place] += rmse(kind(history, candidates), group.tolist()) ** 2 / n_histories
     assert squares[0] == pytest.approx(true_square, rel=0.03)
     assert squares[1] < 0.5 * true_square
 
@@ -142,10 +139,8 @@ def test_corrected_error_is_the_true_one_when_few_were_seen_on_each_question() -
         numbers = rng.uniform(2, 4, n_questions) + rng.normal(0, 1, (n_workers, n_questions))
         numbers += gammas[:, None] * rng.normal(size=numbers.shape)
         numbers[rng.random(numbers.shape) > 0.1] = np.nan
-        error = GroupError(History.from_reports(gaussian_reports(numbers, gammas)), candidates)
-        for each in group:
-            error.add(each)
-        squares.append(error.squared())
+        history = History.from_reports(gaussian_reports(numbers, gammas))
+        squares.append(rmse(GroupError(history, candidates), group) ** 2)
     # Some six reports a question: the noise of their average is larger than that of the group itself.
     true_square = (gammas[group] ** 2).sum() / 20**2 + 1 / 20
     assert np.mean(squares) == pytest.approx(true_square, rel=0.05)

@@ -85,5 +85,6 @@ def _print(found: Selection) -> None:
     shown = ", ".join(str(worker) for worker in found.chosen[:20])
     more = f", … ({len(found.chosen)} in all)" if len(found.chosen) > 20 else ""
     typer.echo(f"chosen ({found.policy}): {shown or 'nobody'}{more}")
-    typer.echo(f"cost {found.cost:g}; expected error of the crowd's average ±{found.expected_rmse:.3g} (RMSE)")
+    if found.chosen:
+        typer.echo(f"cost {found.cost:g}; expected error of the crowd's average ±{found.expected_rmse:.3g} (RMSE)")
     typer.echo(f"stopped because {found.stopped_because}")

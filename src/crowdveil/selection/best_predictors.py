@@ -10,12 +10,15 @@ import numpy as np
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished, measured
+from crowdveil.selection.selection import Selection, check_budget, fill, finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestPredictors:
-    """Smallest μ² + σ² of the worker alone, (4.6) and (4.7), without looking at money or at the rest of the group."""
+    """Smallest μ² + σ² of the worker alone, (4.6) and (4.7), without looking at money or at the rest of the group.
+
+    Both are drawn towards the crowd's: of few past questions the smallest are small by chance.
+    """
 
     name: ClassVar[str] = "best-predictors"
     summary: ClassVar[str] = "workers whose own past reports were nearest to the crowd's average"
@@ -23,4 +26,4 @@ class BestPredictors:
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(GroupError(history, candidates).with_each(), kind="stable")
         picks = fill(order, candidates, check_budget(budget))
-        return finished(self.name, measured(history, candidates, picks), candidates, picks, budget)
+        return finished(self.name, history, candidates, picks, budget)

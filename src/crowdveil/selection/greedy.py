@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
-from crowdveil.selection.selection import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished
+from crowdveil.selection.printed_error import PrintedError
+from crowdveil.selection.selection import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished, rmse
 from crowdveil.settings import Rule, check_settings
 
 # A worker who costs nothing at all is divided by this instead of by zero.
@@ -22,10 +23,10 @@ _FAIRNESS = Rule("from 0 (money only) to 1 (privacy only)", lambda fairness: 0 <
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greedy:
-    """`fairness` (α) moves the cost from money to the share of privacy used up. Stops before the next worker harms.
+    """`fairness` (α) moves the cost from money to the share of privacy used up. Stops where more workers would harm.
 
     The first worker is measured against the worst single candidate, since a group of nobody has no error. `paper_mode`
-    follows the print instead: (4.12) without the covariance, and spending until the money is gone.
+    follows the print instead: the error by (4.12), and spending until the money is gone.
     """
 
     name: ClassVar[str] = "greedy"
@@ -41,25 +42,31 @@ class Greedy:
     ) -> Selection:
         """`given` are rows of candidates who are in the group already: the choice goes on from them, at no cost."""
         left = check_budget(budget)
-        group = GroupError(history, candidates, as_printed=self.paper_mode)
+        group = (PrintedError if self.paper_mode else GroupError)(history, candidates)
         cost = np.maximum(candidates.costs(budget, self.fairness), _FREE)
-        open_, picks, because = candidates.can_pay() & np.isfinite(cost), list[int](), ""
-        for row in given:
-            group.add(row)
-            open_[row] = False
-        error = group.rmse()
+        open_, picks, errors = candidates.can_pay() & np.isfinite(cost), list[int](), list[float]()
+        open_[list(given)] = False
+        error = first = rmse(group, given)
         while (allowed := open_ & candidates.affordable(left)).any():
-            errors = np.sqrt(np.maximum(group.with_each(), 0.0))
-            before = error if group.size else float(errors[allowed].max())
-            best = _best(before - errors, cost, allowed)
-            if group.size and errors[best] >= before and not self.paper_mode:
-                because = HARMFUL
-                break
+            each = np.sqrt(np.maximum(group.with_each(), 0.0))
+            before = error if group.size else float(each[allowed].max())
+            best = _best(before - each, cost, allowed)
             group.add(best)
             picks.append(best)
-            open_[best], error, left = False, float(errors[best]), left - float(candidates.pay[best])
-        because = because or _unprotected(open_, candidates, cost)
-        return finished(self.name, group, candidates, picks, budget, because, given=given)
+            errors.append(float(each[best]))
+            open_[best], error, left = False, errors[-1], left - float(candidates.pay[best])
+        because = _unprotected(open_, candidates, cost)
+        # Two more may lower what one more raises, as where two camps are asked in turn; so the whole way is looked at.
+        kept = len(picks) if self.paper_mode else _least([first, *errors])
+        if kept < len(picks):
+            picks, because = picks[:kept], HARMFUL
+        return finished(self.name, history, candidates, picks, budget, because, given=given)
+
+
+def _least(errors: list[float]) -> int:
+    """How many picks have the least error; of equals the fewest, but for rounding."""
+    found = np.array(errors)
+    return int(np.argmax(found <= found.min() * (1 + 1e-12)))
 
 
 def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:

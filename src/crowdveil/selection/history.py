@@ -19,23 +19,21 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.reports import Reports
+from crowdveil.selection.camps import shared_opinions
 
 Floats = NDArray[np.float64]
+_DUST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """Deviations of every worker (row) on every past question (column; for choices, on every option of it).
 
-    A cell that was never seen counts as the worker's own shrunken `mean`, with a variance in `own`; so row i is
-    `mean[i]` everywhere plus the sparse `rest`. A seen cell j holds the noise of the crowd's average, and its own noise
-    is part of that average. For a group S of size s, D its summed rows, s_j how many of S were seen on j and V_j the
-    sum of their `noise` (a worker's mean noise variance),
-
-        RMSE²(S) = [ |D|² + Σ_j (2 s_j V_j / crowd_j − s_j² average_noise_j) ] / (K s²) + Σ own / s².
-
-    When everyone was seen on everything (s_j = s) this is (4.12) with the covariance that (4.11) drops. `own` is noise
-    of the new question beyond what past deviations already hold.
+    Row i is the worker's shrunken `mean[i]` everywhere plus the sparse `rest`; `crowd` counts who was seen on a column.
+    `noise` and `opinion` are the variances of a worker's next deviation around `mean` that are noise and that are not;
+    `camp` are the coordinates of what they share with others (`camps.py`). `average_noise`, `norm` and `own` are what
+    (4.12) needs: the noise of the crowd's average, |row|², and noise of the new question beyond what past deviations
+    already hold.
     """
 
     workers: NDArray[Any]
@@ -47,17 +45,31 @@ class History:
     noise: Floats
     own: Floats
     unseen_variance: float
+    opinion: Floats
+    camp: Floats
 
     @property
     def n_columns(self) -> int:
         return int(self.rest.shape[1])
+
+    @property
+    def n_workers(self) -> int:
+        """Those with reports: the crowd whose average is to be estimated."""
+        return int((np.diff(self.rest.indptr) > 0).sum())
+
+    @property
+    def own_opinion(self) -> Floats:
+        """What of a worker's `opinion` is shared with nobody; of workers without reports nothing is known."""
+        own: Floats = np.where(np.diff(self.rest.indptr) > 0, self.opinion - np.square(self.camp).sum(axis=1), 0.0)
+        return own
 
     @classmethod
     def from_reports(cls, reports: Reports) -> History:
         """Read the history from noisy reports, their noise taken from the channels."""
         _check(reports)
         worker, column, value, variance, n_columns = _entries(reports)
-        return _History(worker, column, value, variance, reports.n_workers, n_columns).finish(reports.workers)
+        made = _History(worker, column, value, variance, reports.n_workers, n_columns)
+        return made.finish(reports.workers, max(n_columns // max(reports.n_questions, 1), 1))
 
 
 class _History:
@@ -76,15 +88,19 @@ class _History:
         sums: Floats = np.bincount(self.worker, weights, minlength=self.shape[0]).astype(np.float64)
         return sums
 
-    def finish(self, workers: NDArray[Any]) -> History:
+    def finish(self, workers: NDArray[Any], width: int) -> History:
+        """`width` columns make a question."""
         n_columns, missing = self.shape[1], self.shape[1] - self.seen
         mean, unseen = self.shrunken_means()
         counts = np.maximum(self.seen, 1)
         noise = np.where(self.seen, self.per_worker(self.variance) / counts, self.variance.mean())
         squares = self.per_worker(self.deviation**2)
+        rest = csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape)
+        opinion = self.next_opinions(noise)
+        camp = shared_opinions(rest, np.sqrt(noise + opinion), width)
         return History(
             workers,
-            csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape),
+            rest,
             self.crowd,
             np.bincount(self.column, self.variance, minlength=n_columns) / self.crowd**2,
             mean,
@@ -92,7 +108,29 @@ class _History:
             noise,
             noise - self.per_worker(self.variance) / n_columns + missing / n_columns * unseen,
             self.unseen_of_stranger(),
+            np.maximum(opinion, np.square(camp).sum(axis=1)),
+            camp,
         )
+
+    def next_opinions(self, noise: Floats) -> Floats:
+        """The variance of each worker's next deviation without its noise, from their own past ones and the crowd's.
+
+        How much a worker's own count follows from how much more workers' variances differ than those of so few
+        deviations do by chance.
+        """
+        within, between = self.spreads
+        freedom = np.maximum(self.seen - 1, 0)
+        mean = self.per_worker(self.deviation) / np.maximum(self.seen, 1)
+        squares = self.per_worker((self.deviation - mean[self.worker]) ** 2)
+        typical = max(within - float(self.variance.mean()), 0.0)
+        by_chance = 2 * (noise + typical) ** 2 / np.maximum(freedom, 1) + _DUST
+        own = squares / np.maximum(freedom, 1) - noise
+        weight = (freedom > 0) / by_chance
+        apart = float((weight * ((own - typical) ** 2 - by_chance)).sum() / max(float(weight.sum()), _DUST))
+        share = (freedom > 0) * max(apart, 0.0) / (max(apart, 0.0) + by_chance)
+        steady = self.seen * between / (self.seen * between + within) if between > 0 else np.ones(self.shape[0])
+        opinions: Floats = np.maximum(typical + share * (own - typical), 0.0) + (1 - steady) * between
+        return opinions
 
     def shrunken_means(self) -> tuple[Floats, Floats]:
         """Each worker's mean deviation (4.6), shrunk towards 0, and the variance of a cell that was not seen."""

@@ -14,17 +14,19 @@ from crowdveil.exact import json_number
 from crowdveil.selection.candidates import CENT_DUST, Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
+from crowdveil.selection.printed_error import PrintedError
 
 SPENT = "nobody else who can pay fits in the budget"
 EVERYONE = "everyone who can pay is chosen"
 HARMFUL = "one more worker would raise the expected error"
 ONLY_UNPROTECTED = "only unprotected workers are left, and with fairness above 0 their privacy cost is infinite"
-NOBODY = "nobody has enough pay and privacy budget"
+NOBODY = "nobody has enough of their privacy budget left"
+TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from this budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`expected_rmse` is the corrected estimate, `printed_rmse` that of (4.12) as printed, which is too small."""
+    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small."""
 
     policy: str
     chosen: tuple[Any, ...]
@@ -44,17 +46,9 @@ class Selection:
         }
 
 
-def measured(history: History, candidates: Candidates, picks: list[int]) -> GroupError:
-    """The group of these candidates."""
-    group = GroupError(history, candidates)
-    for pick in picks:
-        group.add(pick)
-    return group
-
-
 def finished(
     policy: str,
-    group: GroupError,
+    history: History,
     candidates: Candidates,
     picks: list[int],
     budget: float,
@@ -64,14 +58,22 @@ def finished(
 ) -> Selection:
     """The selection of these candidates, with both error estimates of the group that they and those `given` make up."""
     left = budget - float(candidates.pay[picks].sum())
+    expected, printed = (rmse(kind(history, candidates), [*given, *picks]) for kind in (GroupError, PrintedError))
     return Selection(
         policy,
         tuple(candidates.workers[picks].tolist()),
         float(candidates.pay[picks].sum()),
-        group.rmse(as_printed=False),
-        group.rmse(as_printed=True),
+        expected,
+        printed,
         because or _why_ended(candidates, picks, left, given),
     )
+
+
+def rmse(group: GroupError | PrintedError, members: Sequence[int] = ()) -> float:
+    """The root of a group's squared error, with these added to it; one that is estimated below zero counts as zero."""
+    for row in members:
+        group.add(row)
+    return float(np.sqrt(max(group.squared(), 0.0)))
 
 
 def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int]:
@@ -95,5 +97,5 @@ def _why_ended(candidates: Candidates, picks: list[int], left: float, given: Seq
     open_ = candidates.can_pay()
     open_[[*given, *picks]] = False
     if not picks and not given:
-        return NOBODY
+        return TOO_DEAR if open_.any() else NOBODY
     return SPENT if open_.any() and not (open_ & candidates.affordable(left)).any() else EVERYONE
