@@ -43,10 +43,22 @@ def test_matrix_factorisation_is_caught() -> None:
     assert done.stderr.startswith("crowdveil: matrix-factorization claims ε 1 per cell but has at least ε")
 
 
-@pytest.mark.parametrize(("parameter", "code"), [("paper_scale=true", 1), ("paper_scale=false", 0)])
-def test_the_papers_laplace_is_caught(parameter: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("parameter", "why"),
+    [("paper_scale=true", "but has at least ε"), ("paper_scale=false", "reports' last digits tell")],
+)
+def test_the_papers_laplace_is_caught(parameter: str, why: str) -> None:
     arguments = ("laplace", "--epsilon", 1, "--scale", "0:100:50", "--param", parameter, "--seed", 3)
-    assert crowdveil("audit", *arguments).returncode == code
+    done = crowdveil("audit", *arguments)
+    assert done.returncode == 1
+    assert why in done.stderr
+
+
+def test_no_privacy_does_not_pass_for_some() -> None:
+    done = crowdveil("audit", "none", "--epsilon", 1)
+    assert done.returncode == 1
+    assert "none claims ε 1 per value but has ε ∞" in done.stderr
+    assert crowdveil("audit", "none").returncode == 0
 
 
 def test_own_code_is_found_in_the_working_directory(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_every_long_command_shows_how_far_it_is(tmp_path: Path, answers: Path, s
             (tmp_path / "reports.csv", "-o", tmp_path / "e.csv", "--method", "dawid-skene"),
             (r"\d+ of at most 500 iterations, change \S+ \(ends at 1e-08\)", r"20 of 20 rows written"),
         ),
-        "audit": (("laplace", "--samples", 1000), (r"9 of 9 batches of samples drawn",)),
+        "audit": (("gaussian", "--samples", 1000), (r"9 of 9 batches of samples drawn",)),
         "plan": (study, (r"\d+ of at most \d+ studies rehearsed",)),
         "account": ((spends,), (r"3 of 3 workers added up",)),
         "study": ((*export[1:], "-o", tmp_path / "export.csv"), (r"3.1 of 3.1 MB received",)),

@@ -100,14 +100,14 @@ def audit_callable(
     subject = callable_subject(name, domain, participation=participation)
     n = affordable_samples(subject, SAMPLES) if samples is None else samples
     bound = _bound(subject, n, delta)
-    checks, words = _foreign_floating_point(subject, domain, claimed)
+    checks, words = _foreign_floating_point(subject, domain, claimed, delta)
     words += _constant(subject)
     return Finding(
         name,
         _unit(participation),
         claimed,
         lower_bound=bound.epsilon,
-        verdict=refuted(claimed, bound.epsilon),
+        verdict="exceeds" if "exceeds" in checks.values() else refuted(claimed, bound.epsilon),
         checks=checks,
         note=f"from {n} samples per input{words}",
     )
@@ -193,28 +193,32 @@ def _sampled_row(
     n = (SLOW_SAMPLES if hasattr(subject, "factors") else SAMPLES) if samples is None else samples
     source = mechanism_subject(subject, domain, participation=with_empty, entropy=entropy)
     bound = _bound(source, n, guarantee.delta)
-    checks, words = _floating_point(subject, domain, source)
+    checks, words = _floating_point(subject, domain, source, guarantee.delta)
     return Finding(
         subject.name,
         _unit(with_empty),
         claim,
         lower_bound=bound.epsilon,
-        verdict=refuted(claim, bound.epsilon),
+        verdict="exceeds" if "exceeds" in checks.values() else refuted(claim, bound.epsilon),
         research_only=True,
         checks=checks,
         note=f"from {n} samples per input{words}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else ""),
     )
 
 
-def _floating_point(subject: Mechanism, domain: Domain, source: Subject) -> tuple[dict[str, Verdict], str]:
+def _floating_point(
+    subject: Mechanism, domain: Domain, source: Subject, delta: float
+) -> tuple[dict[str, Verdict], str]:
     """Additive Laplace noise is the case for which reachability is decided exactly."""
     if not isinstance(subject, Laplace):
         return {}, ""
     noise = laplace_by_inversion(subject.noise_scale(domain))
-    return _named(source.source(0, _NAMED_SAMPLES), domain, noise)
+    return _named(source.source(0, _NAMED_SAMPLES), domain, noise, delta)
 
 
-def _foreign_floating_point(source: Subject, domain: Domain, claimed: float) -> tuple[dict[str, Verdict], str]:
+def _foreign_floating_point(
+    source: Subject, domain: Domain, claimed: float, delta: float
+) -> tuple[dict[str, Verdict], str]:
     """The same for code that adds NumPy's Laplace noise of scale range/ε, known by reaching all its own reports."""
     read = reader([few := source.source(0, 10)])
     few = read(few)
@@ -223,13 +227,17 @@ def _foreign_floating_point(source: Subject, domain: Domain, claimed: float) -> 
     noise = numpy_laplace(domain.range / claimed)
     if named_share(few, float(domain.low), noise) > 0:
         return {}, ""
-    return _named(read(source.source(0, _NAMED_SAMPLES)), domain, noise)
+    return _named(read(source.source(0, _NAMED_SAMPLES)), domain, noise, delta)
 
 
-def _named(reports: NDArray[Any], domain: Domain, noise: Noise) -> tuple[dict[str, Verdict], str]:
+def _named(reports: NDArray[Any], domain: Domain, noise: Noise, delta: float) -> tuple[dict[str, Verdict], str]:
+    """Reports that another answer cannot give have no finite ε, unless δ forgives them all."""
     share = named_share(reports, float(domain.numbers[-1]), noise)
+    if not share:
+        return {"floating-point": "unknown"}, ""
     words = f"; {math.floor(100 * share)} % of the reports prove by their last digits that another answer was not given"
-    return ({"floating-point": "exceeds"}, words) if share > 0 else ({"floating-point": "unknown"}, "")
+    surely = share - 5 * math.sqrt(share * (1 - share) / len(reports))
+    return {"floating-point": "exceeds" if surely > delta or not delta else "unknown"}, words
 
 
 def _constant(subject: Subject) -> str:

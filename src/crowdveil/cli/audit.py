@@ -22,6 +22,7 @@ from crowdveil.cli._common import (
     show,
     something_to_hide,
 )
+from crowdveil.cli._layout import table, tell
 from crowdveil.cli._working import working
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy, Keystream
@@ -136,7 +137,7 @@ def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Finding:
         return audit_mechanism(
             subject,
             domain,
-            claimed=None if name == "none" else claimed,
+            claimed=None if name == "none" and asked.epsilon is None else claimed,
             participation=asked.participation,
             entropy=asked.entropy,
             samples=asked.samples,
@@ -152,25 +153,31 @@ def _fail_on_excess(rows: list[Finding], *, forgive_research: bool) -> None:
 def _accusation(row: Finding) -> str:
     if "exceeds" in (row.checks.get("python"), row.checks.get("javascript")):
         return f"{row.mechanism} does not draw what its table says"
+    proven = (row.lower_bound or 0.0) > row.claimed
+    if row.checks.get("floating-point") == "exceeds" and row.exact is None and not proven:
+        return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but its reports' last digits tell"
     found = f"ε {_number(row.exact)}" if row.exact is not None else f"at least ε {_down(row.lower_bound)}"
     return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but has {found}"
 
 
 def _table(rows: list[Finding]) -> None:
-    head = ("mechanism", "unit", "claimed", "exact", "at least", "verdict", "also checked")
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    table([("mechanism", "unit", "claimed", "exact", "at least", "verdict"), *(_cells(row) for row in rows)])
+    checked: dict[str, list[str]] = {}
+    for row in rows:
+        if row.checks:
+            checked.setdefault(", ".join(f"{name} {found}" for name, found in row.checks.items()), []).append(
+                row.mechanism
+            )
+    for found, names in checked.items():
+        tell(f"also checked of {', '.join(names)}: {found}", indent="  ")
     for row in rows:
         if row.note:
-            typer.echo(f"{row.mechanism}: {row.note}")
+            tell(f"{row.mechanism}: {row.note}", indent="  ")
 
 
 def _cells(row: Finding) -> tuple[str, ...]:
-    checks = ", ".join(f"{name} {found}" for name, found in row.checks.items())
     name = row.mechanism + (" (research)" if row.research_only else "")
-    return name, row.unit, _number(row.claimed), _number(row.exact), _down(row.lower_bound), row.verdict, checks
+    return name, row.unit, _number(row.claimed), _number(row.exact), _down(row.lower_bound), row.verdict
 
 
 def _number(value: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, Seed, show
+from crowdveil.cli._layout import tell
 from crowdveil.guarantee import round_up
 
 _OPTIONS = ("no", "yes")
@@ -107,19 +108,24 @@ def _audit(channel: Any, claimed: float, seed: int) -> dict[str, Any]:
 
 def _print(result: dict[str, Any]) -> None:
     worker, audit = result["worker"], result["audit"]
-    typer.echo(f"1. Ask. {result['workers']} people get {result['questions']} sensitive questions (a made-up crowd).")
-    typer.echo(
-        f"2. Randomise. {result['n_reports']} reports leave their devices, {result['changed']:.0%} of them differ"
+    tell(
+        f"1. Ask. {result['workers']} people get {result['questions']} sensitive questions (a made-up crowd).",
+        indent="   ",
     )
-    typer.echo(f"   from the answer behind them. Each: {result['sentence']}.")
+    tell(
+        f"2. Randomise. {result['n_reports']} reports leave their devices, {result['changed']:.0%} of them differ from "
+        f"the answer behind them. Each: {result['sentence']}.",
+        indent="   ",
+    )
     typer.echo("3. Infer. Truths found:")
     for name, share in result["found"].items():
         typer.echo(f"   {name:<30} {share:6.1%}  {'█' * round(_BAR * share)}")
     spent = f"ε {round_up(worker['spent'], 2)} for all of them together"
-    typer.echo(f"4. Account. Ada answered {worker['answers']} questions and has spent {spent}. Later:")
-    typer.echo(f"   {worker['refusal']}")
-    typer.echo(
-        f"5. Audit. Claimed ε {audit['claimed']:g}, exact ε {audit['exact']:.7f} from the integer table: the claim"
+    tell(f"4. Account. Ada answered {worker['answers']} questions and has spent {spent}. Later:", indent="   ")
+    tell(f"   {worker['refusal']}", indent="   ")
+    tell(
+        f"5. Audit. Claimed ε {audit['claimed']:g}, exact ε {audit['exact']:.7f} from the integer table: the claim "
+        f"{audit['verdict']}; the sampler on edge-case bytes: {audit['sampler']}.",
+        indent="   ",
     )
-    typer.echo(f"   {audit['verdict']}; the sampler on edge-case bytes: {audit['sampler']}.")
     typer.echo(f"\nAgain with: crowdveil demo --seed {result['seed']}")

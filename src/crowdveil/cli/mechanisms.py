@@ -18,6 +18,7 @@ from crowdveil.cli._common import (
     show,
     something_to_hide,
 )
+from crowdveil.cli._layout import table, tell
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import UnservableError
 from crowdveil.mechanisms import MECHANISMS, Mechanism
@@ -75,15 +76,13 @@ def _example_domain(chosen: Mechanism) -> Domain:
 
 
 def _list(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        mark = " (research only)" if row["research_only"] else ""
-        typer.echo(f"{row['name']:<22} {row['summary']}{mark}")
+    table([(row["name"], row["summary"] + (" (research only)" if row["research_only"] else "")) for row in rows])
 
 
 def _describe(chosen: Mechanism, domain: Domain, result: dict[str, Any]) -> None:
-    typer.echo(f"{chosen.name}: {chosen.summary}")
+    tell(f"{chosen.name}: {chosen.summary}")
     typer.echo(f"  answers:   {', '.join(domain.symbols[:8])}{' …' if domain.size > 8 else ''}")
-    typer.echo(f"  guarantee: {chosen.guarantee(domain)}")
+    tell(f"  guarantee: {chosen.guarantee(domain)}", indent=" " * 13)
     if (channel := result["channel"]) is not None:
         shape = f"{len(channel['inputs'])} inputs, {len(channel['outputs'])} outputs"
         typer.echo(f"  channel:   {shape}, sha256 {channel['sha256'][:16]}…")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, show
+from crowdveil.cli._layout import table, tell
 from crowdveil.errors import InputError
 from crowdveil.inference import METHODS, Auto, Method
 from crowdveil.registry import meant
@@ -47,12 +48,11 @@ def _parameters(kind: type[Method]) -> dict[str, Any]:
 
 
 def _list(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        typer.echo(f"{row['name']:<20} {row['values']:<8} {row['summary']}")
+    table([(row["name"], row["values"], row["summary"]) for row in rows])
 
 
 def _describe(result: dict[str, Any]) -> None:
-    typer.echo(f"{result['name']}: {result['summary']}")
+    tell(f"{result['name']}: {result['summary']}")
     typer.echo(f"  values:     {result['values']}")
     for name, default in result["parameters"].items():
         typer.echo(f"  --param {name}={str(default).lower() if isinstance(default, bool) else default}")

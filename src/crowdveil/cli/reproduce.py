@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, Seed, show, whole_file
+from crowdveil.cli._layout import table, tell
 from crowdveil.errors import FileError, InputError
 
 
@@ -70,12 +71,12 @@ def _progress(message: str) -> None:
 
 
 def _list(rows: list[dict[str, str]]) -> None:
-    for row in rows:
-        typer.echo(f"{row['id']:<16} {row['title']} ({row['paper']})")
+    table([(row["id"], f"{row['title']} ({row['paper']})") for row in rows])
 
 
 def _tell(outcomes: list[dict[str, Any]]) -> None:
     for outcome in outcomes:
         typer.echo(f"\n{outcome['id']}" + (f": left out, {outcome['left_out']}" if "left_out" in outcome else ""))
         for claim in outcome["claims"]:
-            typer.echo(f"  [{claim['verdict']}] {claim['claim']}: published {claim['published']}, ours {claim['ours']}")
+            said = f"  [{claim['verdict']}] {claim['claim']}: published {claim['published']}, ours {claim['ours']}"
+            tell(said, indent="    ")
