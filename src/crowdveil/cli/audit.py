@@ -153,7 +153,7 @@ def _fail_on_excess(rows: list[Finding], *, forgive_research: bool) -> None:
 def _accusation(row: Finding) -> str:
     if "exceeds" in (row.checks.get("python"), row.checks.get("javascript")):
         return f"{row.mechanism} does not draw what its table says"
-    proven = (row.lower_bound or 0.0) > row.claimed
+    proven = (row.lower_bound or 0.0) > (row.claimed or 0.0)
     if row.checks.get("floating-point") == "exceeds" and row.exact is None and not proven:
         return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but its reports' last digits tell"
     found = f"ε {_number(row.exact)}" if row.exact is not None else f"at least ε {_down(row.lower_bound)}"
