@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "steady workers not told from erratic ones",
-        "selection/history.py",
+        "selection/opinions.py",
         "typical + share * (own - typical)",
         "typical + 0 * share * (own - typical)",
         FORESIGHT,

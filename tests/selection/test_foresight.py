@@ -102,8 +102,8 @@ def test_independent_opinions_seldom_have_camps_and_then_small_ones(n_past: int)
     crowd = Crowd("none", 100, n_past, 3.0)
     found = [crowd.history(np.random.default_rng(seed).integers(1, 6, (100, n_past)), seed) for seed in range(40)]
     # One in twenty has one by chance.
-    assert sum(each.camp.shape[1] > 0 for each in found) <= 8
-    assert max(float((each.camp**2).sum() / each.opinion.sum()) for each in found) < 0.05
+    assert sum(each.opinions.camp.shape[1] > 0 for each in found) <= 8
+    assert max(float((each.opinions.camp**2).sum() / each.opinions.scatter.sum()) for each in found) < 0.05
 
 
 @pytest.mark.parametrize("options", [2, 3, 6])
@@ -115,14 +115,14 @@ def test_options_that_exclude_each_other_are_no_camps(options: int) -> None:
         domain = Choices(tuple(f"option {n}" for n in range(options)))
         answers = Answers(worker, question, rng.integers(options, size=3200), np.arange(80), np.arange(40), domain)
         reports = mechanism("randomized-response", epsilon=2.0).randomize(answers, entropy_from(seed))
-        found += History.from_reports(reports).camp.shape[1] > 0
+        found += History.from_reports(reports).opinions.camp.shape[1] > 0
     assert found <= 8
 
 
 def test_two_camps_are_one_direction_in_which_they_differ() -> None:
     crowd = Crowd("camps", 100, 60, 20.0)
     past, _ = crowd.drawn(np.random.default_rng(1), 1)
-    camp = crowd.history(past, 1).camp
+    camp = crowd.history(past, 1).opinions.camp
     assert camp.shape[1] == 1
     side = np.sign(camp[:, 0]) * np.where(np.arange(100) % 2, 1, -1)
     assert abs(side.mean()) > 0.9

@@ -2,12 +2,12 @@
 
 A group S of s workers errs, squared and on average, by
 
-    [ (Σ mean)² + Σ (noise + opinion) + |Σ camp|² − Σ |camp|² ] / s²  −  2 Σ own / (s N)  +  Σ_all own / N².
+    [ (Σ leaning)² + Σ (noise + scatter) + |Σ camp|² − Σ |camp|² ] / s²  −  2 Σ own / (s N)  +  Σ_all own / N².
 
-`opinion` is the variance of a worker's next deviation around their mean, and `camp` the part of it that goes together
-with other workers' (its product with another's is their covariance); `own`, the rest, is their own. The truth is the
-average opinion of the N workers of the history. It holds the group's, so that a group of everybody errs by its noise
-alone. Gains can rise as the group grows, so skipping candidates by stale gains (lazy evaluation) would be wrong here.
+`scatter` is the variance of a worker's next deviation around their leaning, and `camp` the part of it that goes
+together with other workers' (its product with another's is their covariance); `own`, the rest, is their own. The truth
+is the average opinion of the N workers of the history. It holds the group's, so that a group of everybody errs by its
+noise alone. Gains can rise as the group grows, so skipping candidates by stale gains (lazy evaluation) would be wrong.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ class GroupError:
 
     def __init__(self, history: History, candidates: Candidates) -> None:
         known = Known(history, candidates)
-        self._mean = known.of(history.mean, 0.0)
-        self._camp = np.where(known.new[:, None], 0.0, history.camp[known.rows])
-        alone = known.of(history.noise + history.opinion, known.stranger + history.unseen_variance)
+        opinions = history.opinions
+        self._leaning = known.of(opinions.leaning, 0.0)
+        self._camp = np.where(known.new[:, None], 0.0, opinions.camp[known.rows])
+        alone = known.of(history.noise + opinions.scatter, known.stranger + opinions.stranger)
         self._alone = alone - np.square(self._camp).sum(axis=1)
         # A stranger's opinion is no part of the history's average.
-        self._own = known.of(history.own_opinion, 0.0) / history.n_workers
-        self._everybody = float(history.own_opinion.sum()) / history.n_workers**2
-        self._mean_sum = self._alone_sum = self._own_sum = 0.0
+        self._own = known.of(history.own_scatter, 0.0) / history.n_workers
+        self._everybody = float(history.own_scatter.sum()) / history.n_workers**2
+        self._leaning_sum = self._alone_sum = self._own_sum = 0.0
         self._camp_sum = np.zeros(self._camp.shape[1])
         self.size = 0
 
     def with_each(self) -> Floats:
         """RMSE² of the group with each candidate added to it."""
         camp = np.square(self._camp_sum + self._camp).sum(axis=1)
-        mean = (self._mean_sum + self._mean) ** 2
+        leaning = (self._leaning_sum + self._leaning) ** 2
         size = self.size + 1
-        error: Floats = (mean + camp + self._alone_sum + self._alone) / size**2
+        error: Floats = (leaning + camp + self._alone_sum + self._alone) / size**2
         error += self._everybody - 2 * (self._own_sum + self._own) / size
         return error
 
     def add(self, chosen: int) -> None:
-        self._mean_sum += float(self._mean[chosen])
+        self._leaning_sum += float(self._leaning[chosen])
         self._camp_sum += self._camp[chosen]
         self._alone_sum += float(self._alone[chosen])
         self._own_sum += float(self._own[chosen])
@@ -56,5 +57,5 @@ class GroupError:
         if not self.size:
             return float("inf")
         camp = float(self._camp_sum @ self._camp_sum)
-        error = (self._mean_sum**2 + camp + self._alone_sum) / self.size**2
+        error = (self._leaning_sum**2 + camp + self._alone_sum) / self.size**2
         return error + self._everybody - 2 * self._own_sum / self.size

@@ -19,34 +19,29 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.reports import Reports
-from crowdveil.selection.camps import shared_opinions
+from crowdveil.selection.opinions import Opinions, Past
 
 Floats = NDArray[np.float64]
-_DUST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """Deviations of every worker (row) on every past question (column; for choices, on every option of it).
 
-    Row i is the worker's shrunken `mean[i]` everywhere plus the sparse `rest`; `crowd` counts who was seen on a column.
-    `noise` and `opinion` are the variances of a worker's next deviation around `mean` that are noise and that are not;
-    `camp` are the coordinates of what they share with others (`camps.py`). `average_noise`, `norm` and `own` are what
-    (4.12) needs: the noise of the crowd's average, |row|², and noise of the new question beyond what past deviations
-    already hold.
+    For (4.12), row i is the worker's shrunken `mean[i]` everywhere plus the sparse `rest`; `noise` is a worker's mean
+    noise variance, `average_noise` that of the crowd's average on each column, `norm` is |row|² and `own` noise of the
+    new question beyond what past deviations already hold. `opinions` is what the reports foretell of new questions.
     """
 
     workers: NDArray[Any]
     rest: csr_matrix
-    crowd: Floats
     average_noise: Floats
     mean: Floats
     norm: Floats
     noise: Floats
     own: Floats
     unseen_variance: float
-    opinion: Floats
-    camp: Floats
+    opinions: Opinions
 
     @property
     def n_columns(self) -> int:
@@ -58,9 +53,10 @@ class History:
         return int((np.diff(self.rest.indptr) > 0).sum())
 
     @property
-    def own_opinion(self) -> Floats:
-        """What of a worker's `opinion` is shared with nobody; of workers without reports nothing is known."""
-        own: Floats = np.where(np.diff(self.rest.indptr) > 0, self.opinion - np.square(self.camp).sum(axis=1), 0.0)
+    def own_scatter(self) -> Floats:
+        """What of a worker's scatter is shared with nobody; of workers without reports nothing is known."""
+        found = self.opinions
+        own: Floats = np.where(np.diff(self.rest.indptr) > 0, found.scatter - np.square(found.camp).sum(axis=1), 0.0)
         return own
 
     @classmethod
@@ -69,7 +65,8 @@ class History:
         _check(reports)
         worker, column, value, variance, n_columns = _entries(reports)
         made = _History(worker, column, value, variance, reports.n_workers, n_columns)
-        return made.finish(reports.workers, max(n_columns // max(reports.n_questions, 1), 1))
+        past = Past(worker, column, value, variance, (reports.n_workers, n_columns))
+        return made.finish(reports.workers, past.opinions(max(n_columns // max(reports.n_questions, 1), 1)))
 
 
 class _History:
@@ -88,49 +85,23 @@ class _History:
         sums: Floats = np.bincount(self.worker, weights, minlength=self.shape[0]).astype(np.float64)
         return sums
 
-    def finish(self, workers: NDArray[Any], width: int) -> History:
-        """`width` columns make a question."""
+    def finish(self, workers: NDArray[Any], opinions: Opinions) -> History:
         n_columns, missing = self.shape[1], self.shape[1] - self.seen
         mean, unseen = self.shrunken_means()
         counts = np.maximum(self.seen, 1)
         noise = np.where(self.seen, self.per_worker(self.variance) / counts, self.variance.mean())
         squares = self.per_worker(self.deviation**2)
-        rest = csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape)
-        opinion = self.next_opinions(noise)
-        camp = shared_opinions(rest, np.sqrt(noise + opinion), width)
         return History(
             workers,
-            rest,
-            self.crowd,
+            csr_matrix((self.deviation - mean[self.worker], (self.worker, self.column)), shape=self.shape),
             np.bincount(self.column, self.variance, minlength=n_columns) / self.crowd**2,
             mean,
             squares + missing * mean**2,
             noise,
             noise - self.per_worker(self.variance) / n_columns + missing / n_columns * unseen,
             self.unseen_of_stranger(),
-            np.maximum(opinion, np.square(camp).sum(axis=1)),
-            camp,
+            opinions,
         )
-
-    def next_opinions(self, noise: Floats) -> Floats:
-        """The variance of each worker's next deviation without its noise, from their own past ones and the crowd's.
-
-        How much a worker's own count follows from how much more workers' variances differ than those of so few
-        deviations do by chance.
-        """
-        within, between = self.spreads
-        freedom = np.maximum(self.seen - 1, 0)
-        mean = self.per_worker(self.deviation) / np.maximum(self.seen, 1)
-        squares = self.per_worker((self.deviation - mean[self.worker]) ** 2)
-        typical = max(within - float(self.variance.mean()), 0.0)
-        by_chance = 2 * (noise + typical) ** 2 / np.maximum(freedom, 1) + _DUST
-        own = squares / np.maximum(freedom, 1) - noise
-        weight = (freedom > 0) / by_chance
-        apart = float((weight * ((own - typical) ** 2 - by_chance)).sum() / max(float(weight.sum()), _DUST))
-        share = (freedom > 0) * max(apart, 0.0) / (max(apart, 0.0) + by_chance)
-        steady = self.seen * between / (self.seen * between + within) if between > 0 else np.ones(self.shape[0])
-        opinions: Floats = np.maximum(typical + share * (own - typical), 0.0) + (1 - steady) * between
-        return opinions
 
     def shrunken_means(self) -> tuple[Floats, Floats]:
         """Each worker's mean deviation (4.6), shrunk towards 0, and the variance of a cell that was not seen."""
