@@ -36,7 +36,7 @@ class Known:
         return sums
 
     def _noise_of_strangers(self, history: History, candidates: Candidates) -> Floats:
-        """For workers without history: the noise of known workers at their level, or of all."""
+        """Of workers without history: that of known ones at their level, or of all; none of the unprotected."""
         known = ~self.new
         overall = float(history.noise[self.rows[known]].mean()) if known.any() else float(history.noise.mean())
         noise = np.full(len(self.rows), overall)
@@ -45,4 +45,4 @@ class Known:
             peers = self.rows[known & (levels == level)]
             if len(peers):
                 noise[levels == level] = history.noise[peers].mean()
-        return noise
+        return np.where(candidates.unprotected, 0.0, noise)
