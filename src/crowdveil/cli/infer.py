@@ -69,46 +69,50 @@ def command(
 
     Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
     """
-    for path in (output, workers_out):
-        if path is not None:
-            is_parquet(path)
-            refuse_source(path, reports, truth, gold)
-            # Spark writes folders, also in stores that no path here leads to; it looks at them itself.
-            if engine != "spark":
-                check_output(path, force=force)
-    if workers_out is not None and workers_out.resolve() == output.resolve():
-        raise InputError("--output and --workers-out must be two files", fix="choose another name for one of them")
-    if engine != "spark":
-        refuse_existing(start_beside(output), force=force)
+    _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
-    chosen = _method(method_name, engine, param, known_gold)
+    chosen, asked = _method(method_name, engine, param, known_gold), domain_of(options, scale)
     if engine == "spark":
-        known = read_truth(truth) if truth else None
-        cluster = Cluster(master, remote, work, resume)
-        domain = domain_of(options, scale)
+        known, cluster = read_truth(truth) if truth else None, Cluster(master, remote, work, resume)
         with working("inferring on Spark", quiet=as_json):
             result = infer_on_spark(
-                chosen, reports, domain, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
+                chosen, reports, asked, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
             )
         show(result, as_json=as_json, human=lambda: _tell(result, output))
         return
     if master or remote or work or resume:
         raise InputError("--master, --remote, --work and --resume are for Spark", fix="add --engine spark")
     with working("reading", quiet=as_json):
-        asked = domain_of(options, scale)
         table = read_reports_cached(reports, asked, cache=not no_cache)
     if gold is not None and known_gold is not None:
         _check_gold(known_gold, table, gold)
     with working("inferring", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
-    result = estimate_json(estimate, estimate.provenance, table.channels, engine)
-    result |= _scored(estimate, table, truth) if truth else {}
-    result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
+    result = _result(estimate, table, asked, truth)
     with working("writing", quiet=as_json):
         _write(output, workers_out, estimate, force)
     show(result, as_json=as_json, human=lambda: _tell(result, output))
     if not as_json and not no_cache and cache_of(reports).is_file():
         typer.echo(f"the rows stay in {cache_of(reports).name} beside the file, to be read at once; or say --no-cache")
+
+
+def _check_outputs(
+    output: Path, workers_out: Path | None, *, sources: tuple[Path | None, ...], here: bool, force: bool
+) -> None:
+    """Before anything is read: nothing that is there is lost, and each result has a place of its own.
+
+    Spark writes folders, also in stores that no path `here` leads to; it looks at them itself.
+    """
+    for path in (output, workers_out):
+        if path is not None:
+            is_parquet(path)
+            refuse_source(path, *sources)
+            if here:
+                check_output(path, force=force)
+    if workers_out is not None and workers_out.resolve() == output.resolve():
+        raise InputError("--output and --workers-out must be two files", fix="choose another name for one of them")
+    if here:
+        refuse_existing(start_beside(output), force=force)
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
@@ -137,6 +141,13 @@ def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
             known_truth(question, truth, table.domain)
         except DomainError as error:
             raise FileError(error.problem, fix=error.fix, field="truth", source=path.name) from None
+
+
+def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Path | None) -> dict[str, Any]:
+    result = estimate_json(estimate, estimate.provenance, table.channels, "local")
+    result |= _scored(estimate, table, truth) if truth else {}
+    result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
+    return result
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
