@@ -164,6 +164,12 @@ def test_a_mechanism_that_stays_silent_reveals_participation() -> None:
     assert row.verdict == "exceeds"
 
 
+def test_two_layer_does_not_hide_who_answered() -> None:
+    subject = mechanism("two-layer", epsilon=1)
+    row = audit_mechanism(subject, FIVE, claimed=1, participation=True, entropy=Keystream(16))
+    assert (row.unit, row.exact, row.verdict) == ("cell", math.inf, "exceeds")
+
+
 def test_two_layer_is_audited_by_its_joint_law() -> None:
     row = audit_mechanism(
         mechanism("two-layer", epsilon=1), FIVE, claimed=1, participation=False, entropy=Keystream(16)

@@ -59,7 +59,7 @@ def audit_mechanism(
     if isinstance(subject, ChannelMechanism):
         return _with_javascript([_exact_row(subject, domain, claimed, entropy)])[0]
     if isinstance(subject, TwoLayer):
-        return _joint_row(subject, domain, claimed)
+        return _joint_row(subject, domain, claimed, participation)
     return _sampled_row(subject, domain, claimed, participation, entropy, samples)
 
 
@@ -163,10 +163,14 @@ def _with_javascript(tables: Iterable[tuple[Finding, Vector]]) -> list[Finding]:
     return [replace(row, verdict="exceeds") if "exceeds" in row.checks.values() else row for row in rows]
 
 
-def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None) -> Finding:
+def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None, participation: bool) -> Finding:
     """Answers share one secret: the exact law of twenty of them refutes, and only that of any number proves."""
-    exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon
     claim = subject.claimed(domain) if claimed is None else claimed
+    if participation:
+        # A question without an answer has no report.
+        note = "whether a question was answered is visible"
+        return Finding(subject.name, "cell", claim, exact=math.inf, verdict="exceeds", research_only=True, note=note)
+    exact = subject.guarantee(domain, n_answers=_JOINT_ANSWERS).epsilon
     proven = value_epsilon_of_any(domain.size, *subject.bounds(domain)) <= claim
     return Finding(
         subject.name,
