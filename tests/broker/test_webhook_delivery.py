@@ -112,6 +112,38 @@ def test_an_address_that_is_not_plain_https_is_refused(django_here: Path, url: s
         target_of(url, resolve=lambda *_: ["9.9.9.9"])
 
 
+def test_names_that_are_found_slowly_take_one_place_of_the_api(
+    django_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crowdveil.broker.hooks import notices
+    from crowdveil.broker.identity.models import Account
+    from crowdveil.broker.refusal import Refusal
+
+    asked, found = threading.Event(), threading.Event()
+
+    def slowly(url: str) -> None:
+        asked.set()
+        assert found.wait(30)
+        raise Refusal("invalid", "the host is not known")
+
+    owner = Account.objects.create(role="requester", name="slow lab").id
+    monkeypatch.setattr(notices, "target_of", slowly)
+    refusals: list[str] = []
+
+    def create() -> None:
+        with pytest.raises(Refusal) as refused:
+            notices.create(owner, "https://slow.example/", ["results.ready"])
+        refusals.append(refused.value.code)
+
+    first = threading.Thread(target=create)
+    first.start()
+    assert asked.wait(30)
+    create()
+    found.set()
+    first.join(30)
+    assert refusals == ["not-ready", "invalid"]
+
+
 def test_redirects_are_not_followed(django_here: Path) -> None:
     from crowdveil.broker.hooks.delivery import post, target_of
 

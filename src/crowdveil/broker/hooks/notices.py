@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import secrets
+import threading
 import time
 from datetime import timedelta
 from typing import Literal
@@ -19,10 +20,17 @@ from crowdveil.broker.studies.models import Study
 
 Event = Literal["study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready"]
 _ATTEMPTS = 6
+_looking_up = threading.Lock()
 
 
 def create(owner: str, url: str, events: list[str]) -> Webhook:
-    target_of(url)
+    # One at a time: the API has a few places, and names that are found slowly would keep everybody else out.
+    if not _looking_up.acquire(blocking=False):
+        raise Refusal("not-ready", "another webhook's address is being looked up; try again")
+    try:
+        target_of(url)
+    finally:
+        _looking_up.release()
     return Webhook.objects.create(owner_id=owner, url=url, events=" ".join(events), secret=secrets.token_hex(32))
 
 
