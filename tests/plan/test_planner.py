@@ -11,9 +11,10 @@ from cli.run import crowdveil, crowdveil_json
 from plan.simulated import Case, simulated_error
 
 from crowdveil import Choices, InputError, Scale
-from crowdveil.mechanisms import mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
 from crowdveil.plan import SKILLS, CrowdSkill, Setting, plan, predict, predict_population, study_charge
 from crowdveil.plan.floor import choice_floor, scale_floor
+from crowdveil.plan.recommend import channel_of
 from crowdveil.plan.search import least
 
 YES = Choices(("no", "yes"))
@@ -94,6 +95,29 @@ def test_a_mechanism_that_blurs_participation_is_not_recommended() -> None:
     assert plan(study).mechanism in ("randomized-response", "subset-selection")
     with pytest.raises(InputError, match="how many answered"):
         plan(study, mechanism="optimal-scale")
+
+
+@pytest.mark.parametrize("name", [name for name, kind in MECHANISMS.items() if issubclass(kind, ChannelMechanism)])
+@pytest.mark.parametrize("domain", [Choices(tuple("abcd")), Scale(1, 5), DIGITS])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_what_serves_the_asked_epsilon_is_planned_whatever_a_search_meets(
+    name: str, domain: Choices | Scale, epsilon: float
+) -> None:
+    study = setting(domain, epsilon=epsilon)
+    try:
+        channel_of(name, study)
+    except InputError:
+        pytest.skip("this mechanism does not serve this study")
+    found = plan(study, mechanism=name, population=True, effort=0)
+    assert found.mechanism == name
+    assert found.epsilon_needed is None or channel_of(name, study.with_epsilon(found.epsilon_needed))
+
+
+def test_a_mechanism_that_cannot_serve_a_small_epsilon_is_planned_with_a_larger_one() -> None:
+    found = plan(setting(Scale(1, 5), n_workers=1000), mechanism="discrete-gaussian", target_error=0.9, effort=0)
+    assert found.feasible
+    assert found.epsilon_needed is not None
+    assert found.epsilon_needed > 0.01
 
 
 @pytest.mark.parametrize(

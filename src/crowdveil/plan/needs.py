@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from crowdveil.errors import InputError
 from crowdveil.plan.expected import expected
 from crowdveil.plan.recommend import Predictor, channel_of
 from crowdveil.plan.search import LARGEST_EPSILON, MOST_WORKERS, SMALLEST_EPSILON, least
@@ -45,7 +46,11 @@ class Needs:
 
         def calculated(epsilon: float) -> float:
             other = self.setting.with_epsilon(epsilon)
-            return self.calculate(other, channel_of(self.mechanism, other)).error
+            try:
+                return self.calculate(other, channel_of(self.mechanism, other)).error
+            except InputError:
+                # Some mechanisms cannot serve a small ε; whoever searches goes on with a larger one.
+                return math.inf
 
         needed = self._confirmed(calculated, self.setting.with_epsilon, SMALLEST_EPSILON, LARGEST_EPSILON, steps=6)
         return None if needed is None else round(needed, 3)
