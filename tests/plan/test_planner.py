@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -174,9 +175,28 @@ def test_the_charge_of_a_study() -> None:
     assert study_charge(0.5, 40, 0.1, protect_participation=True, max_answers=6).epsilon == 6
     assert study_charge(0.5, 40, 0.1, protect_participation=True, max_answers=30).epsilon == 20
     visible = study_charge(0.5, 40, 0.1, protect_participation=False)
-    assert (visible.unit, visible.epsilon) == ("value", 2.0)
+    assert (visible.unit, visible.epsilon) == ("vector", 2.0)
     with pytest.raises(InputError, match="bound on answers"):
         study_charge(0.5, 40, 0.1, protect_participation=False, max_answers=6)
+
+
+@pytest.mark.parametrize(
+    ("n_questions", "share", "answers"), [(5, 0.5, 3), (7, 0.5, 4), (100, 0.07, 7), (100, 0.071, 8), (3, 0.01, 1)]
+)
+def test_whoever_answers_as_many_as_planned_pays_no_more_than_the_charge(
+    n_questions: int, share: float, answers: int
+) -> None:
+    charge = study_charge(0.1, n_questions, share, protect_participation=False)
+    assert charge.epsilon >= answers * Fraction(0.1)
+    assert charge.epsilon == pytest.approx(0.1 * answers)
+    assert f"who answers {answers}, the average rounded up" in charge.sentence
+    assert f"all {n_questions})" in charge.sentence
+
+
+def test_a_charge_is_rounded_up() -> None:
+    for protect in (False, True):
+        epsilon = 0.0019433076194217325
+        assert study_charge(epsilon, 470, 1.0, protect_participation=protect).epsilon >= 470 * Fraction(epsilon)
 
 
 def test_least_finds_the_smallest_that_suffices() -> None:
