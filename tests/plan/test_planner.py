@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cli.run import crowdveil, crowdveil_json
-from plan.simulated import Case, simulated_error
+from plan.simulated import Case, draw_case, simulated_error
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
@@ -147,6 +147,40 @@ def test_what_a_target_takes_is_enough_and_hardly_more(
     if found.epsilon_needed is not None:
         assert not above(study.with_epsilon(found.epsilon_needed), 1.08 * target)
         assert above(study.with_epsilon(0.75 * found.epsilon_needed), target)
+
+
+@pytest.mark.parametrize("effort", [0.0, 0.05])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_target_takes_never_contradicts_whether_it_is_reached(seed: int, effort: float) -> None:
+    rng = np.random.default_rng([3, seed])
+    case = draw_case(rng, most_reports=1500)
+    study, near = case.setting, float(rng.choice([0.9, 0.97, 0.99, 1.01, 1.03, 1.1]))
+    given = {"population": case.population, "mechanism": "randomized-response", "effort": effort}
+    found = plan(study, target_error=near * max(plan(study, **given).expected_error, 1e-3), **given)
+    workers, epsilon = found.workers_needed or math.inf, found.epsilon_needed or math.inf
+    assert (workers <= study.n_workers) == found.feasible
+    assert (epsilon <= study.epsilon) == found.feasible
+    assert effort > 0 or not (found.workers_rehearsed or found.epsilon_rehearsed)
+
+
+def test_a_study_that_misses_its_target_is_not_told_to_take_fewer_workers() -> None:
+    crowd = {"epsilon": 2.5, "n_workers": 92, "skill": "expert", "n_questions": 39, "protect_participation": True}
+    found = plan(setting(Scale(0, 4), **crowd), target_error=0.0824, effort=0.5)
+    assert not found.feasible
+    assert found.workers_needed is not None
+    assert found.workers_needed > 92
+    assert found.epsilon_needed is not None
+    assert found.epsilon_needed > 2.5
+    assert found.workers_rehearsed
+    assert found.epsilon_rehearsed
+    more = plan(setting(Scale(0, 4), **crowd | {"n_workers": found.workers_needed}), effort=0.5)
+    assert more.expected_error < 1.08 * 0.0824
+
+
+def test_it_is_said_where_a_need_is_only_calculated() -> None:
+    given = ("--options", "no,yes", "--epsilon", 1, "--workers", 20, "--questions", 10, "--target-error", 0.1)
+    assert "both calculated only" in crowdveil("plan", *given, "--effort", 0).stdout
+    assert "calculated only" not in crowdveil("plan", *given).stdout
 
 
 @pytest.mark.parametrize("domain", [DIGITS, Choices(tuple("abc"))])

@@ -74,13 +74,21 @@ def _print(found: Plan, target: float | None) -> None:
     typer.echo(_rehearsed(found))
     typer.echo(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
     wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
-    workers = "more than ten million" if found.workers_needed is None else str(found.workers_needed)
-    least = "more than 8" if found.epsilon_needed is None else round_up(found.epsilon_needed, 3)
-    typer.echo(f"for {wanted}: {workers} workers at this ε, or ε {least} with these workers")
+    typer.echo(f"for {wanted}: {_needed(found)}")
     typer.echo(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
     typer.echo(
         f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
     )
+
+
+def _needed(found: Plan) -> str:
+    """Workers or ε, and which of the two was only calculated."""
+    workers = "more than ten million" if found.workers_needed is None else str(found.workers_needed)
+    least = "more than 8" if found.epsilon_needed is None else round_up(found.epsilon_needed, 3)
+    rehearsed = (found.workers_rehearsed, found.epsilon_rehearsed)
+    only = [" (calculated only)" if any(rehearsed) and not each else "" for each in rehearsed]
+    words = f"{workers} workers at this ε{only[0]}, or ε {least} with these workers{only[1]}"
+    return words if any(rehearsed) else f"{words}; both calculated only"
 
 
 def _spelled(found: Plan) -> str:

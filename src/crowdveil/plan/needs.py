@@ -1,91 +1,177 @@
-"""What a wanted error takes: searched by calculation, then corrected until a rehearsal of it agrees."""
+"""What a wanted error takes: searched by calculation, then corrected until a rehearsal of it agrees.
+
+The study that was asked for is known already. So what is named lies on the right side of it, whatever a calculation
+says: above where the study misses the target, and not above where it reaches it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from crowdveil.errors import InputError
-from crowdveil.plan.expected import expected
+from crowdveil.plan.expected import Expectation, expected
 from crowdveil.plan.recommend import Predictor, channel_of
 from crowdveil.plan.search import LARGEST_EPSILON, MOST_WORKERS, SMALLEST_EPSILON, least
 from crowdveil.plan.setting import CrowdPart, Setting
 
-# Rehearsed errors in this part of the target are as wanted: below it, and not by more than a tenth.
-_REACHED = (0.9, 1.0)
+# Rehearsed errors above this part of the target are near enough to it.
+_NEAR = 0.9
 _AIM = 0.96
-_CORRECTIONS = 2
+_REHEARSALS = 4
 _PRECISION = 0.035
+# One rehearsal changes the aim by no more than this factor.
+_FARTHEST = 4.0
+# Where a rehearsal misses the target the next is of so much more at least, the second time twice as much again.
+_STRIDE = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The least that reaches the target (None: more than is looked at), and whether a rehearsal of just that did."""
+
+    least: float | None
+    rehearsed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is varied: the study `at` a place, the places that are looked at, `step` by step, and the `asked` one.
+
+    >>> Line(Setting.with_epsilon, 0.001, 0.01, 1.0, 8.0).rounded(0.2202)
+    0.221
+    """
+
+    at: Callable[[Setting, float], Setting]
+    step: float
+    low: float
+    asked: float
+    high: float
+
+    def rounded(self, place: float) -> float:
+        """Up to the next step: a little more than enough is enough."""
+        return round(math.ceil(place / self.step - 1e-9) * self.step, 3)
+
+    def after(self, place: float) -> float:
+        """The first step that is more."""
+        return self.rounded(place + self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The most that is known to be `too_little`, and the least that is known to be `enough`, by rehearsal or not."""
+
+    line: Line
+    too_little: float | None
+    enough: float | None
+    rehearsed: bool
+    stride: float = 1.0
+
+    def above(self, place: float) -> Known:
+        """It takes more than this."""
+        stride = _STRIDE if self.stride == 1 else self.stride**2
+        return replace(self, too_little=place, stride=1.0 if self.enough is not None else stride)
+
+    def place(self, error_at: Callable[[float], float], aim: float, *, steps: int) -> float | None:
+        """Where the calculation reaches the aim, between the two; None if nowhere up to the end of the line."""
+        low = self.line.low if self.too_little is None else self.line.after(self.stride * self.too_little)
+        high = self.line.high if self.enough is None else self.enough
+        if low >= high:
+            return self.enough if self.enough is not None or low > high else high
+        found = least(error_at, aim, low, high, steps=steps)
+        if found is None:
+            return self.enough
+        place = self.line.rounded(found)
+        return place if self.enough is None or place < self.enough else self.enough
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Needs:
-    """`effort` is that of each rehearsal; 0 leaves it at the calculation."""
+    """`asked` is what to expect of the study itself, `reaches` whether a study with this error is as wanted.
+
+    `calculate` is for searches, `carefully` for what is rehearsed; `effort` is that of each rehearsal, and 0 leaves it
+    at the calculation.
+    """
 
     setting: Setting
     mechanism: str
     calculate: Predictor
+    carefully: Predictor
     target: float
     population: bool
     effort: float
+    asked: Expectation
+    reaches: Callable[[Setting, float], bool]
 
-    def workers(self) -> int | None:
+    def workers(self) -> Need:
         """The fewest workers at the setting's ε; None above ten million."""
-        channel = channel_of(self.mechanism, self.setting)
 
-        def calculated(n_workers: float) -> float:
-            return self.calculate(self.setting.with_workers(math.ceil(n_workers)), channel).error
+        line = Line(_with_workers, 1, 1, self.setting.n_workers, MOST_WORKERS)
+        return self._least(line, steps=12)
 
-        needed = self._confirmed(calculated, self._at_workers, 1, MOST_WORKERS, steps=12)
-        return None if needed is None else math.ceil(needed)
-
-    def epsilon(self) -> float | None:
+    def epsilon(self) -> Need:
         """The smallest ε with the setting's workers; None above 8."""
+        line = Line(Setting.with_epsilon, 0.001, SMALLEST_EPSILON, self.setting.epsilon, LARGEST_EPSILON)
+        return self._least(line, steps=6)
 
-        def calculated(epsilon: float) -> float:
-            other = self.setting.with_epsilon(epsilon)
+    def _least(self, line: Line, *, steps: int) -> Need:
+        """Search by calculation, rehearse what is found, and search anew with what that taught."""
+        error_at, known = self._calculation(line), self._known(line)
+        aim = self.target * (_AIM if self.effort > 0 else 1.0)
+        for _ in range(_REHEARSALS if self.effort > 0 else 0):
+            place = known.place(error_at, aim, steps=steps)
+            if place is None or place == known.enough:
+                break
+            setting, calculated = line.at(self.setting, place), error_at(place)
+            error, played = self._error(setting, calculated)
+            if not self.reaches(setting, error):
+                known = known.above(place)
+            else:
+                known = replace(known, enough=place, rehearsed=played)
+                if error >= _NEAR * self.target:
+                    break
+            aim = calculated * float(np.clip(_AIM * self.target / max(error, 1e-300), 1 / _FARTHEST, _FARTHEST))
+        if known.enough is not None and self.effort > 0:
+            return Need(known.enough, known.rehearsed)
+        place = known.place(error_at, aim, steps=steps)
+        return Need(place, known.rehearsed and place == known.enough)
+
+    def _known(self, line: Line) -> Known:
+        """What the asked study tells."""
+        if self.reaches(self.setting, self.asked.error):
+            return Known(line, None, line.asked, self.asked.n_studies > 0)
+        return Known(line, line.asked, None, False)
+
+    def _calculation(self, line: Line) -> Callable[[float], float]:
+        """The error calculated at a place, in the proportion that the asked study's has to its own calculation."""
+
+        @cache
+        def calculated(place: float) -> float:
+            setting = line.at(self.setting, place)
             try:
-                return self.calculate(other, channel_of(self.mechanism, other)).error
+                return self.calculate(setting, channel_of(self.mechanism, setting)).error
             except InputError:
                 # Some mechanisms cannot serve a small ε; whoever searches goes on with a larger one.
                 return math.inf
 
-        needed = self._confirmed(calculated, self.setting.with_epsilon, SMALLEST_EPSILON, LARGEST_EPSILON, steps=6)
-        return None if needed is None else round(needed, 3)
+        there = calculated(line.asked)
+        part = self.asked.error / there if there > 0 and self.asked.error > 0 else 1.0
+        return lambda place: part * calculated(line.rounded(place))
 
-    def _at_workers(self, n_workers: float) -> Setting:
-        return self.setting.with_workers(math.ceil(n_workers))
-
-    def _confirmed(
-        self,
-        calculated: Callable[[float], float],
-        setting_at: Callable[[float], Setting],
-        low: float,
-        high: float,
-        *,
-        steps: int,
-    ) -> float | None:
-        """Search for the target; where a rehearsal says otherwise, search for what corrects it."""
-        # A corrected search passes most of the points of the first one again.
-        calculated = cache(calculated)
-        aim, needed = self.target, least(calculated, self.target, low, high, steps=steps)
-        for _ in range(_CORRECTIONS if self.effort > 0 else 0):
-            if needed is None:
-                return None
-            rehearsed = self._rehearsed(setting_at(needed))
-            part = rehearsed / self.target
-            if _REACHED[0] <= part <= _REACHED[1] or rehearsed <= 0 or (needed <= low and part <= 1):
-                break
-            aim *= _AIM / part
-            needed = least(calculated, aim, low, high, steps=steps)
-        return needed
-
-    def _rehearsed(self, setting: Setting) -> float:
+    def _error(self, setting: Setting, otherwise: float) -> tuple[float, bool]:
+        """What a rehearsal says, and whether there was one."""
         channel = channel_of(self.mechanism, setting)
-        found = self.calculate(setting, channel)
         parts = [CrowdPart(channel, setting.n_workers)]
-        return expected(
-            setting, parts, found, population=self.population, effort=self.effort, precision=_PRECISION
-        ).error
+        carefully = self.carefully(setting, channel)
+        found = expected(
+            setting, parts, carefully, population=self.population, effort=self.effort, precision=_PRECISION
+        )
+        return (found.error, True) if found.n_studies else (otherwise, False)
+
+
+def _with_workers(setting: Setting, n_workers: float) -> Setting:
+    return setting.with_workers(math.ceil(n_workers))

@@ -22,7 +22,7 @@ from crowdveil.plan.setting import CrowdPart, Setting
 _LEARNT = 0.9
 _MOST_LEVELS = 201
 _MOST_EFFORT = 1000
-# Each rehearsal on the way to a target may take this part of the effort.
+# What the floor rules out needs no long rehearsal, nor does each step on the way to a target.
 _PART = 0.25
 
 
@@ -33,7 +33,8 @@ class Plan:
     `standard_error` is how sure the planner is of `expected_error`, after `studies_rehearsed` (0: calculated only).
     Where that is more than a fifteenth of it, the number itself is not `known`, only that it is `at_most` so much.
     `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
-    guess does.
+    guess does. What the target needs is more than was asked for where the expected error misses it, and else not more;
+    `workers_rehearsed` and `epsilon_rehearsed` tell whether just that was rehearsed, or is only calculated.
     """
 
     measure: str
@@ -48,7 +49,9 @@ class Plan:
     floor_meaning: str
     target_error: float
     workers_needed: int | None
+    workers_rehearsed: bool
     epsilon_needed: float | None
+    epsilon_rehearsed: bool
     mechanism: str
     method: str
     why: str
@@ -73,7 +76,9 @@ class Plan:
             "floor_meaning": self.floor_meaning,
             "target_error": self.target_error,
             "workers_needed": self.workers_needed,
+            "workers_rehearsed": self.workers_rehearsed,
             "epsilon_needed": self.epsilon_needed,
+            "epsilon_rehearsed": self.epsilon_rehearsed,
             "mechanism": self.mechanism,
             "method": self.method,
             "why": self.why,
@@ -100,16 +105,32 @@ def plan(
     parts = [CrowdPart(chosen.channel, setting.n_workers)]
     prior = prior_spread(setting.domain) if population else setting.prior_error
     floor = planned_floor(setting, population=population)
-    # What the floor rules out needs no long rehearsal.
     played = effort if floor.value < floor.beside else _PART * effort
     calculated = _predictor(population)(setting, chosen.channel)
     found = expected(setting, parts, calculated, population=population, effort=played)
     target = prior / 2 if target_error is None else target_error
-    learnt = found.error < _LEARNT * prior and floor.value < floor.beside
-    feasible = learnt if target_error is None else learnt and found.error <= target
+    feasible = _learnt(found.error, prior, floor) and (target_error is None or found.error <= target)
+
+    def reaches(study: Setting, error: float) -> bool:
+        """Whether a study is as wanted: what is feasible must not need more, and what is not must."""
+        if error > target or target_error is None:
+            return error <= target
+        return _learnt(error, prior, planned_floor(study, population=population))
+
     measure = _measure(setting, population)
-    confirmed = 0.0 if target_error is None else _PART * effort
-    needs = Needs(setting, chosen.mechanism, _predictor(population, effort=0.1), target, population, confirmed)
+    needs = Needs(
+        setting,
+        chosen.mechanism,
+        _predictor(population, effort=0.1),
+        _predictor(population),
+        # What is hardly better than a guess is not wanted, whatever the target.
+        min(target, _LEARNT * prior),
+        population,
+        0.0 if target_error is None else _PART * effort,
+        found,
+        reaches,
+    )
+    workers, least = needs.workers(), needs.epsilon()
     return Plan(
         measure,
         feasible,
@@ -122,8 +143,10 @@ def plan(
         floor.value,
         floor.meaning,
         target,
-        needs.workers(),
-        needs.epsilon(),
+        None if workers.least is None else math.ceil(workers.least),
+        workers.rehearsed,
+        least.least,
+        least.rehearsed,
         chosen.mechanism,
         method_of(setting, population=population),
         _why(setting, chosen, found.error, floor, prior, measure, feasible, target_error),
@@ -135,6 +158,10 @@ def plan(
             max_answers=max_answers,
         ),
     )
+
+
+def _learnt(error: float, prior: float, floor: PlannedFloor) -> bool:
+    return error < _LEARNT * prior and floor.value < floor.beside
 
 
 def _predictor(population: bool, *, effort: float = 1.0) -> Predictor:
