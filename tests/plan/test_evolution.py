@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from plan.ideal import ideal_error
 from crowdveil import Choices, Scale
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import CrowdSkill, Setting, predict
+from crowdveil.plan.floor import scale_floor
 
 YES, FOUR, STARS = Choices(("no", "yes")), Choices(tuple("abcd")), Scale(1, 5)
 
@@ -38,3 +40,31 @@ def test_the_prediction_is_what_an_ideal_reader_of_whole_studies_gets(
     noise = math.hypot(float(np.std(errors)) / math.sqrt(len(errors)), predicted.standard_error)
     assert predicted.error == pytest.approx(np.mean(errors), abs=0.1 * np.mean(errors) + 4 * noise)
     assert noise < 0.2 * np.mean(errors)
+
+
+@pytest.mark.parametrize(
+    ("domain", "epsilon", "n_workers", "skill"),
+    [(STARS, 2.0, 12_000, "good"), (STARS, 3.0, 12_000, "expert"), (Scale(0, 9), 3.0, 30_000, "good")],
+)
+def test_a_number_is_not_known_exactly_because_a_grid_is_coarse(
+    domain: Scale, epsilon: float, n_workers: int, skill: str
+) -> None:
+    setting = Setting(domain, epsilon, n_workers, 1.0, CrowdSkill.named(skill, domain), 60)
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
+    predicted = predict(setting, channel, effort=0.2)
+    assert predicted.error > math.sqrt(2 / math.pi) * scale_floor(setting) - 4 * predicted.standard_error
+    assert predicted.error < 0.05
+
+
+def test_ten_times_the_workers_err_less_by_the_root_of_ten_far_below_the_grid() -> None:
+    crowd = CrowdSkill.named("0.6", STARS)
+    channel = mechanism("randomized-response", epsilon=3.0).channel(STARS)
+    few, many = (
+        predict(
+            Setting(STARS, 3.0, n_workers, 1.0, replace(crowd, believed=np.maximum(crowd.shares, 1e-9)), 60),
+            channel,
+            effort=0.5,
+        )
+        for n_workers in (2_000, 20_000)
+    )
+    assert few.error / many.error == pytest.approx(math.sqrt(10), rel=0.15)

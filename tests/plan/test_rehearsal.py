@@ -12,6 +12,7 @@ from crowdveil import Choices, Scale, entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import CrowdPart, CrowdSkill, Prediction, Setting, plan
+from crowdveil.plan.drawn import draw_study
 from crowdveil.plan.expected import expected, method_of
 from crowdveil.plan.rehearsal import rehearse
 
@@ -118,3 +119,33 @@ def test_questions_nobody_reported_on_count_as_guesses(domain: Choices | Scale, 
     found = plan(setting, population=population, mechanism="randomized-response", effort=0.2)
     assert found.expected_error == pytest.approx(found.prior_error, rel=0.1)
     assert all(math.isfinite(each) for each in (*found.interval, found.standard_error))
+
+
+@pytest.mark.parametrize("effort", [0.0, 0.03])
+@pytest.mark.parametrize(
+    ("epsilon", "n_workers", "n_questions", "skill"),
+    [(2.0, 2000, 20, "good"), (3.0, 1000, 40, "expert"), (4.0, 8000, 5, "good")],
+)
+def test_where_numbers_are_only_calculated_the_interval_holds_what_the_method_gives(
+    epsilon: float, n_workers: int, n_questions: int, skill: str, effort: float
+) -> None:
+    setting = Setting(STARS, epsilon, n_workers, 1.0, CrowdSkill.named(skill, STARS), n_questions=n_questions)
+    found = plan(setting, mechanism="randomized-response", effort=effort)
+    assert found.studies_rehearsed == 0
+    low, high = found.interval
+    rng = np.random.default_rng(4)
+    errors = []
+    for _ in range(8):
+        drawn = draw_study(setting, [part(setting)], rng)
+        errors.append(float(np.abs(method("channel-em").fit(drawn.reports).value - drawn.truth).mean()))
+    assert sum(low <= error <= high for error in errors) >= 7
+    assert found.at_most > np.mean(errors)
+
+
+@pytest.mark.parametrize("n_workers", [200, 20_000, 2_000_000])
+@pytest.mark.parametrize("skill", ["expert", "0.1", "spammers"])
+def test_what_is_calculated_never_promises_less_than_the_floor(n_workers: int, skill: str) -> None:
+    setting = Setting(STARS, 3.0, n_workers, 1.0, CrowdSkill.named(skill, STARS), n_questions=20)
+    found = plan(setting, mechanism="randomized-response", effort=0)
+    guessed = found.prior_error * 2 / math.sqrt(3)
+    assert found.expected_error >= math.sqrt(2 / math.pi) / math.hypot(1 / found.floor, 1 / guessed)

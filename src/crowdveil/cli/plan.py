@@ -102,7 +102,8 @@ def _spelled(found: Plan) -> str:
 
 def _rehearsed(found: Plan) -> str:
     if found.studies_rehearsed == 0:
-        return "calculated, not rehearsed: real studies of this kind came within about a quarter of such a number"
+        near = "to half to twice" if found.measure == "mean absolute error" else "within about a quarter of"
+        return f"calculated, not rehearsed: real studies of this kind mostly came {near} such a number"
     return (
         f"rehearsed {found.studies_rehearsed} times with {found.method}: ± {found.standard_error:.2g} (standard error)"
     )

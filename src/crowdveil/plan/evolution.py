@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Scale
+from crowdveil.inference.truth_grid import TruthGrid, quantiles
 from crowdveil.plan.drawn import by_inversion
 from crowdveil.plan.setting import CrowdPart, Setting
 
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 _ROUNDS = 4
 _MOST_BINS = 8
 _CELLS = 800_000
+# The median of a number is dearer to find than the likeliest option, and tells more of the error.
+_MOST_QUESTIONS, _MOST_NUMBERS = 20_000, 6_000
 _SIDE_REPORTS = 200_000
 _MOST_SIDE = 400
 TINY = 1e-300
@@ -41,10 +44,13 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """A part of the crowd, and P(report | truth) of each class of workers through its channel."""
+    """A part of the crowd, and P(report | truth) through its channel: `tensor` of every class and a reader's truths,
+    `laws` of the classes that exist and the truths that are drawn.
+    """
 
     part: CrowdPart
     tensor: Floats
+    laws: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +73,27 @@ def predict(setting: Setting, channel: Channel, *, effort: float = 1.0, seed: in
 def predict_parts(setting: Setting, parts: Sequence[CrowdPart], *, effort: float = 1.0, seed: int = 0) -> Prediction:
     """The same for workers at several levels of privacy, each with a channel of its own."""
     rng = np.random.default_rng(seed)
-    groups = [_Group(part, setting.reports_given_truth(part.channel)) for part in parts]
+    groups = [_group(setting, part) for part in parts]
     known = [_unknown(setting) for _ in groups]
     n_draws = int(effort * _SIDE_REPORTS / len(groups))
     for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
-        truth, belief = _questions(setting, groups, known, rng, effort=0.1 * effort)
+        truth, log_belief = _questions(setting, groups, known, rng, effort=0.1 * effort)
+        belief = _normalised(log_belief + np.log(setting.prior))
         known = [_learn(setting, group, truth, belief, rng, n_draws=n_draws) for group in groups]
-    truth, belief = _questions(setting, groups, known, rng, effort=effort)
-    errors = _errors(setting, truth, belief)
+    truth, log_belief = _questions(setting, groups, known, rng, effort=effort)
+    errors = _errors(setting, truth, log_belief)
     return Prediction(float(errors.mean()), float(errors.std()), float(errors.std()) / math.sqrt(len(errors)))
+
+
+def _group(setting: Setting, part: CrowdPart) -> _Group:
+    answers = setting.crowd.answers(setting.domain, setting.drawn)[setting.crowd.real]
+    return _Group(part, setting.reports_given_truth(part.channel), setting.through(part.channel, answers))
+
+
+def _normalised(logs: Floats) -> Floats:
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    posterior: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return posterior
 
 
 def _unknown(setting: Setting) -> Knowledge:
@@ -85,17 +103,16 @@ def _unknown(setting: Setting) -> Knowledge:
 def _questions(
     setting: Setting, groups: Sequence[_Group], known: Sequence[Knowledge], rng: np.random.Generator, *, effort: float
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Truths, spread evenly, and the posterior over truths that their reports give."""
-    asked, bins = setting.asked, [len(each.belief) for each in known]
+    """Which of the drawn truths, spread evenly, and what their reports say: log-likelihoods of a reader's truths."""
+    n_drawn, bins = len(setting.drawn), [len(each.belief) for each in known]
     n_cells = sum(n_bins * group.tensor.shape[2] for n_bins, group in zip(bins, groups, strict=True))
-    n_questions = int(np.clip(effort * _CELLS / n_cells, 200, 20_000 * effort)) // len(asked) * len(asked) + len(asked)
-    truth = asked[np.arange(n_questions) % len(asked)]
-    log_belief = np.tile(np.log(setting.prior), (n_questions, 1))
+    most = _MOST_NUMBERS if isinstance(setting.domain, Scale) else _MOST_QUESTIONS
+    n_questions = int(np.clip(effort * _CELLS / n_cells, 200, most * effort)) // n_drawn * n_drawn + n_drawn
+    truth = np.arange(n_questions) % n_drawn
+    logs = np.zeros((n_questions, len(setting.truths)))
     for group, each in zip(groups, known, strict=True):
-        log_belief += _evidence(setting, group, each, truth, rng)
-    log_belief -= log_belief.max(axis=1, keepdims=True)
-    belief = np.exp(log_belief)
-    return truth, belief / belief.sum(axis=1, keepdims=True)
+        logs += _evidence(setting, group, each, truth, rng)
+    return truth, logs
 
 
 def _evidence(
@@ -105,9 +122,8 @@ def _evidence(
     mixed = np.tensordot(known.belief, group.tensor, axes=1).transpose(1, 0, 2)
     n_truths, n_cells = len(mixed), mixed[0].size
     counts = np.zeros((len(truth), n_cells), dtype=np.int64)
-    present = zip(setting.crowd.real, setting.crowd.counts(group.part.n_workers), strict=True)
-    for place, (each, n_workers) in enumerate(present):
-        cells = (known.given_class[place][:, None] * group.tensor[each][:, None, :]).reshape(n_truths, -1)
+    for place, n_workers in enumerate(setting.crowd.counts(group.part.n_workers)):
+        cells = (known.given_class[place][:, None] * group.laws[place][:, None, :]).reshape(-1, n_cells)
         n_reports = report_counts(setting, group.part.channel, int(n_workers), len(truth), rng)
         counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
     evidence: Floats = counts @ np.log(np.maximum(mixed.reshape(n_truths, -1), TINY)).T
@@ -141,14 +157,13 @@ def _learn(
     n_pool = int(np.clip(n_draws / (n_side * len(real)), 100, 2000))
     score = np.log(np.maximum(np.tensordot(belief, group.tensor, axes=(1, 1)).transpose(0, 2, 1), TINY))
     posterior = np.empty((len(real), n_pool, n_classes))
-    for place, each in enumerate(real.tolist()):
+    for place in range(len(real)):
         question = rng.integers(0, len(truth), (n_pool, n_side))
-        edges = np.cumsum(group.tensor[each], axis=1)[:, :-1]
+        edges = np.cumsum(group.laws[place], axis=1)[:, :-1]
         uniform = rng.random((n_pool, n_side))
         report = by_inversion(edges, truth[question], uniform)
         log_posterior = np.log(setting.crowd.believed) + score[question, report].sum(axis=1)
-        log_posterior -= log_posterior.max(axis=1, keepdims=True)
-        posterior[place] = np.exp(log_posterior) / np.exp(log_posterior).sum(axis=1, keepdims=True)
+        posterior[place] = _normalised(log_posterior)
     return _binned(posterior, setting.crowd.rank, n_bins=int(np.clip(_CELLS // 1000 // n_outputs, 2, _MOST_BINS)))
 
 
@@ -163,11 +178,14 @@ def _binned(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:
     return Knowledge(belief, given)
 
 
-def _errors(setting: Setting, truth: NDArray[np.int64], belief: Floats) -> Floats:
-    """The error of the most likely option, or of the posterior median."""
-    if not isinstance(setting.domain, Scale):
-        wrong: Floats = (belief.argmax(axis=1) != truth).astype(np.float64)
+def _errors(setting: Setting, truth: NDArray[np.int64], logs: Floats) -> Floats:
+    """The error of the most likely option, or of the posterior median, read off between the reader's points."""
+    domain = setting.domain
+    if not isinstance(domain, Scale):
+        wrong: Floats = ((logs + np.log(setting.prior)).argmax(axis=1) != truth).astype(np.float64)
         return wrong
-    median = setting.truths[np.argmax(np.cumsum(belief, axis=1) >= 0.5, axis=1)]
-    distance: Floats = np.abs(setting.truths[truth] - median)
+    points = setting.truths
+    grid = TruthGrid(domain.numbers, points, np.gradient(points), np.empty(0, np.int64), np.ones(1))
+    (median,) = quantiles(grid, [logs], [np.stack([setting.prior, np.zeros_like(points)])], (0.5,))
+    distance: Floats = np.abs(setting.drawn[truth] - median)
     return distance

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from crowdveil.errors import InputError
-from crowdveil.plan.expected import Expectation, expected
+from crowdveil.plan.expected import Expectation, rehearsed
 from crowdveil.plan.recommend import Predictor, channel_of
 from crowdveil.plan.search import LARGEST_EPSILON, MOST_WORKERS, SMALLEST_EPSILON, least
 from crowdveil.plan.setting import CrowdPart, Setting
@@ -167,10 +167,10 @@ class Needs:
         channel = channel_of(self.mechanism, setting)
         parts = [CrowdPart(channel, setting.n_workers)]
         carefully = self.carefully(setting, channel)
-        found = expected(
+        found = rehearsed(
             setting, parts, carefully, population=self.population, effort=self.effort, precision=_PRECISION
         )
-        return (found.error, True) if found.n_studies else (otherwise, False)
+        return (otherwise, False) if found is None else (found.error, True)
 
 
 def _with_workers(setting: Setting, n_workers: float) -> Setting:

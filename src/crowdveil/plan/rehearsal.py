@@ -28,7 +28,7 @@ PRECISION = 0.02
 RESOLUTION = 0.002
 """An error below this part of a guess's is as good as none: one wrong among a thousand questions of two options."""
 _EASY, _EASY_PRECISION = 0.02, 0.05
-_WORK = 4_000_000.0
+WORK = 4_000_000.0
 _OVERHEAD = 4_000.0
 _FEWEST, _MOST = 8, 1000
 _RARE, _ENOUGH = 0.01, 50
@@ -67,7 +67,7 @@ def rehearse(
     """Draw studies until the relative standard error is small or the effort spent; None where one is too large."""
     rng = np.random.default_rng(seed)
     work = study_work(setting, parts, population=population)
-    n_most = min(int(effort * _WORK / work), _MOST)
+    n_most = min(int(effort * WORK / work), _MOST)
     if n_most < 1:
         return None
     measured: list[_Study] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 _POINTS_PER_LEVEL = 16
 _MOST_POINTS = 301
 _BEYOND = 0.4
+_TIMES = 2
 _MAY_BE_NONE = Rule(f"from 0 to {10**9}", lambda workers: 0 <= workers <= 10**9)
 
 
@@ -94,6 +96,17 @@ class Setting:
             return np.arange(self.domain.size)
         inside = (self.truths >= float(self.domain.low)) & (self.truths <= float(self.domain.high))
         return np.flatnonzero(inside)
+
+    @property
+    def drawn(self) -> Floats:
+        """Truths as evenly spread as `asked`, but anywhere between a reader's points: no reader's grid is nature's."""
+        if not isinstance(self.domain, Scale):
+            return self.truths
+        cells = np.arange(_TIMES * len(self.asked))
+        # Steps of the golden ratio fall everywhere within a cell, and never into a rhythm.
+        within = cells * (math.sqrt(5) - 1) / 2 % 1
+        truths: Floats = float(self.domain.low) + self.domain.range * (cells + within) / len(cells)
+        return truths
 
     @property
     def prior_error(self) -> float:
