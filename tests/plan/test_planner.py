@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
 from crowdveil.plan import SKILLS, CrowdSkill, Setting, plan, predict, predict_population, study_charge
 from crowdveil.plan.floor import choice_floor, scale_floor
-from crowdveil.plan.recommend import channel_of
+from crowdveil.plan.recommend import Recommendation, channel_of
 from crowdveil.plan.search import least
 
 YES = Choices(("no", "yes"))
@@ -246,6 +247,26 @@ def test_people_read_the_same() -> None:
     assert done.stdout.startswith("feasible\n")
     assert "whole study, per worker" in done.stdout
     assert "times with channel-bp: ±" in done.stdout
+
+
+def test_a_plan_has_one_number_for_its_mechanism() -> None:
+    found = plan(setting(Choices(tuple("abcdefgh")), epsilon=0.8, n_workers=60), effort=0.1)
+    assert found.mechanism == "subset-selection"
+    assert re.search(r"the least expected error rate \(randomized-response \d+ % more\)", found.why)
+
+
+@pytest.mark.parametrize(
+    ("tried", "words"),
+    [
+        ({"a": 0.2, "b": 0.25}, "a has the least expected error rate (b 25 % more)"),
+        ({"a": 0.2, "b": 0.196}, "a is the simplest and within 3 % of the least expected error rate (b 2 % less)"),
+        ({"a": 0.1, "b": 0.45}, "a has the least expected error rate (b 4.5 times as much)"),
+        ({"a": 0.0, "b": 0.1}, "a has the least expected error rate (b more)"),
+    ],
+)
+def test_alternatives_stand_beside_the_chosen_mechanism(tried: dict[str, float], words: str) -> None:
+    channel = mechanism("randomized-response", epsilon=1.0).channel(YES)
+    assert Recommendation("a", channel, tried).why("error rate") == words
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,11 +36,20 @@ class Recommendation:
     def why(self, measure: str) -> str:
         own = self.tried[self.mechanism]
         # Subset selection of one option *is* randomised response: an equal number is not an alternative.
-        others = ", ".join(f"{name} {error:.3g}" for name, error in self.tried.items() if error != own)
+        others = ", ".join(f"{name} {_beside(error, own)}" for name, error in self.tried.items() if error != own)
         if not others:
             return f"no mechanism that serves this domain at this ε does better than {self.mechanism}"
         best = "has the least" if own <= min(self.tried.values()) else "is the simplest and within 3 % of the least"
-        return f"{self.mechanism} {best} expected {measure} ({own:.3g}; {others})"
+        return f"{self.mechanism} {best} expected {measure} ({others})"
+
+
+def _beside(error: float, own: float) -> str:
+    """An alternative's error beside the chosen one's: its own number would be calculated where that is rehearsed."""
+    if not 0 < own < math.inf:
+        return "more" if error > own else "less"
+    if error >= 2 * own:
+        return f"{error / own:.2g} times as much"
+    return f"{100 * abs(error / own - 1):.2g} % {'more' if error > own else 'less'}"
 
 
 def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None) -> Recommendation:
