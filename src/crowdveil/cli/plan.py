@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
+from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, say, show
 from crowdveil.cli._working import working
 from crowdveil.guarantee import round_up
 from crowdveil.plan import CrowdSkill, Plan, Setting
@@ -69,16 +69,14 @@ def command(
 
 def _print(found: Plan, target: float | None) -> None:
     low, high = found.interval
-    typer.echo("feasible" if found.feasible else "not feasible")
-    typer.echo(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
-    typer.echo(_rehearsed(found))
-    typer.echo(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
+    say("feasible" if found.feasible else "not feasible")
+    say(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    say(_rehearsed(found))
+    say(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
     wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
-    typer.echo(f"for {wanted}: {_needed(found)}")
-    typer.echo(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
-    typer.echo(
-        f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
-    )
+    say(f"for {wanted}: {_needed(found)}")
+    say(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
+    say(f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}")
 
 
 def _needed(found: Plan) -> str:
