@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,8 +28,6 @@ Participation = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible randomness; never for answers of real people.")]
-
-_WIDTH = 80
 
 
 def domain_of(options: str | None, scale: str | None) -> Domain | None:
@@ -128,12 +125,6 @@ def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) ->
         typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         human()
-
-
-def say(sentence: str) -> None:
-    """One thing to read, in lines of at most 80 columns; those after the first stand back."""
-    lines = textwrap.wrap(sentence, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    typer.echo("\n".join(lines))
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -12,7 +12,7 @@ _NARROWEST, _WIDEST = 60, 120
 _LEAST_TEXT = 24
 
 
-def tell(text: str, *, indent: str = "") -> None:
+def tell(text: str, *, indent: str = "  ") -> None:
     """One paragraph; lines after the first start under `indent`."""
     typer.echo("\n".join(_wrapped(text, _width(), indent)))
 

@@ -169,10 +169,10 @@ def _table(rows: list[Finding]) -> None:
                 row.mechanism
             )
     for found, names in checked.items():
-        tell(f"also checked of {', '.join(names)}: {found}", indent="  ")
+        tell(f"also checked of {', '.join(names)}: {found}")
     for row in rows:
         if row.note:
-            tell(f"{row.mechanism}: {row.note}", indent="  ")
+            tell(f"{row.mechanism}: {row.note}")
 
 
 def _cells(row: Finding) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, say, show
+from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
+from crowdveil.cli._layout import tell
 from crowdveil.cli._working import working
 from crowdveil.guarantee import round_up
 from crowdveil.plan import CrowdSkill, Plan, Setting
@@ -69,14 +70,16 @@ def command(
 
 def _print(found: Plan, target: float | None) -> None:
     low, high = found.interval
-    say("feasible" if found.feasible else "not feasible")
-    say(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
-    say(_rehearsed(found))
-    say(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
+    tell("feasible" if found.feasible else "not feasible")
+    tell(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    tell(_rehearsed(found))
+    tell(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
     wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
-    say(f"for {wanted}: {_needed(found)}")
-    say(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
-    say(f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}")
+    tell(f"for {wanted}: {_needed(found)}")
+    tell(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
+    tell(
+        f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
+    )
 
 
 def _needed(found: Plan) -> str:
