@@ -85,9 +85,9 @@ def rehearsed(
 def _of_numbers(setting: Setting, parts: Sequence[CrowdPart], calculated: Prediction, effort: float) -> Expectation:
     """A calculation with what the method adds to it, which more workers do not take away.
 
-    `channel-em` knows the workers' spreads only as a mixture of ten, found with truths on a grid of its own. That moves
-    its estimates by some hundredths of a step, where an ideal reader of many reports would err by less. How much it is
-    here, a rehearsal of fewer workers tells; without one it is taken to be what it was in simulations.
+    `channel-em` learns the crowd with truths on a grid of its own and from the questions there are, and reads truths
+    through that crowd. It errs by some hundredths of a step however many report, where an ideal reader would not. How
+    much it is here, a rehearsal of fewer workers tells; without one it is taken to be what it was in simulations.
     """
     assert isinstance(setting.domain, Scale)
     error = math.hypot(calculated.error, _ADDED * float(setting.domain.step))
