@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -99,17 +102,21 @@ def test_a_mechanism_that_blurs_participation_is_not_recommended() -> None:
         plan(study, mechanism="optimal-scale")
 
 
-@pytest.mark.parametrize("name", [name for name, kind in MECHANISMS.items() if issubclass(kind, ChannelMechanism)])
-@pytest.mark.parametrize("domain", [Choices(tuple("abcd")), Scale(1, 5), DIGITS])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def served() -> Iterator[tuple[str, Choices | Scale, float]]:
+    """Every shipped mechanism with the domains and the ε that it serves."""
+    for domain, epsilon in product((Choices(tuple("abcd")), Scale(1, 5), DIGITS), (0.1, 1.0, 8.0)):
+        for name, kind in MECHANISMS.items():
+            if issubclass(kind, ChannelMechanism):
+                with suppress(InputError):
+                    channel_of(name, setting(domain, epsilon=epsilon))
+                    yield name, domain, epsilon
+
+
+@pytest.mark.parametrize(("name", "domain", "epsilon"), served())
 def test_what_serves_the_asked_epsilon_is_planned_whatever_a_search_meets(
     name: str, domain: Choices | Scale, epsilon: float
 ) -> None:
     study = setting(domain, epsilon=epsilon)
-    try:
-        channel_of(name, study)
-    except InputError:
-        pytest.skip("this mechanism does not serve this study")
     found = plan(study, mechanism=name, population=True, effort=0)
     assert found.mechanism == name
     assert found.epsilon_needed is None or channel_of(name, study.with_epsilon(found.epsilon_needed))
@@ -151,7 +158,7 @@ def test_what_a_target_takes_is_enough_and_hardly_more(
 
 
 @pytest.mark.parametrize("effort", [0.0, 0.05])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_a_target_takes_never_contradicts_whether_it_is_reached(seed: int, effort: float) -> None:
     rng = np.random.default_rng([3, seed])
     case = draw_case(rng, most_reports=1500)

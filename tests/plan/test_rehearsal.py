@@ -124,7 +124,7 @@ def test_questions_nobody_reported_on_count_as_guesses(domain: Choices | Scale, 
 @pytest.mark.parametrize("effort", [0.0, 0.03])
 @pytest.mark.parametrize(
     ("epsilon", "n_workers", "n_questions", "skill"),
-    [(2.0, 2000, 20, "good"), (3.0, 1000, 40, "expert"), (4.0, 8000, 5, "good")],
+    [(3.0, 1000, 40, "expert"), (4.0, 8000, 5, "good")],
 )
 def test_where_numbers_are_only_calculated_the_interval_holds_what_the_method_gives(
     epsilon: float, n_workers: int, n_questions: int, skill: str, effort: float
