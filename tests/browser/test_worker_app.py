@@ -377,10 +377,36 @@ def test_a_link_to_a_study_leads_there_after_the_start(page: Page, broker: Fixtu
     expect(page.get_by_role("heading", level=1)).to_have_text("Smoking and work")
 
 
+def test_what_is_not_plainly_true_is_never_shown_as_protected(page: Page, broker: FixtureBroker) -> None:
+    broker.studies[journey.STUDY] |= {"protects_participation": 1, "linkable": 0}
+    for level in broker.studies[journey.STUDY]["levels"]:
+        level["protected"] = 1
+    broker.served[journey.STUDY] = hidden = studies.seemingly_hidden()
+    broker.log = [hidden["log"]]
+    journey.start(page, broker.address)
+    expect(page.locator(".tags li:not(.open)")).to_have_count(0)
+    expect(page.locator(".tags li.open")).to_have_count(3)
+    page.get_by_role("link", name="Look at it").click()
+    expect(page.get_by_role("alert")).to_contain_text("its field “protects_participation” is not of the kind")
+
+
 def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -> None:
     broker.open(studies.definition("b" * 32, protects=False, levels=("none", "medium"), title="Lunch"))
     broker.open(studies.definition("c" * 32, protects=False, levels=("none",), title="Dinner"))
     journey.start(page, broker.address)
+    promises = {
+        "Smoking and work": "Answers protected",
+        "Lunch": "Answers protected at every level but “none”",
+        "Dinner": "Not protected: your answers are sent as they are",
+    }
+    for title, promise in promises.items():
+        tag = page.get_by_role("article").filter(has_text=title).locator(".tags li").first
+        expect(tag).to_have_text(promise)
+        page.get_by_role("link", name=title).click()
+        page.get_by_role("button", name="Accept and answer").wait_for()
+        expect(page.locator(".tags li").first).to_have_text(promise)
+        page.get_by_role("link", name="Studies").click()
+        page.get_by_role("heading", level=1, name="Studies").wait_for()
     page.get_by_role("link", name="Dinner").click()
     expect(page.get_by_role("button", name="Accept and answer")).to_be_disabled()
     page.locator("input[name=level]").check()

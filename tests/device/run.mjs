@@ -35,6 +35,7 @@ const checks = {
     }));
   },
   studies: (answers) => answers.map((answer) => outcome(() => readStudy(answer, answer.log, answer.asked ?? "a".repeat(32)).sha256)),
+  whyRefused: (answers) => Promise.all(answers.map((answer) => outcomeOf(() => readStudy(answer, answer.log, answer.definition.id).sha256))),
   visible: ({ study, answers }) => {
     const read = readStudy(study, study.log, study.definition.id);
     return answers.map((each) => visible(read, new Map(Object.entries(each))).map((question) => question.id));

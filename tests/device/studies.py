@@ -175,6 +175,63 @@ def rename(levels: list[dict[str, Any]]) -> None:
         level["name"] = name
 
 
+# Each at its place in an honest study, and none of its kind: some languages would read it as something.
+MISTYPED: list[tuple[str, object]] = [
+    *(("protects_participation", value) for value in (1, 0, "no", None)),
+    *((name, value) for name in ("linkable", "partial_pay") for value in (0, "", None)),
+    *(("max_answers", value) for value in ("1", True, 0, -1, [1])),
+    ("title", 7),
+    ("purpose", None),
+    ("requester", ["lab"]),
+    ("consent", "I agree"),
+    *(("consent.version", value) for value in ("1", True)),
+    ("consent.text", None),
+    ("questions", {}),
+    *(("questions.0.id", value) for value in (7, ["smoked"])),
+    ("questions.0.text", None),
+    *(("questions.0.show_if", value) for value in (False, 0, "")),
+    ("questions.2.show_if.any_of", "yes, or yesterday"),
+    ("questions.2.show_if.question", ["smoked"]),
+    ("questions.0.domain", "choices"),
+    ("questions.0.domain.options", "ny"),
+    ("questions.0.domain.options", [0, 1]),
+    *((f"questions.1.domain.{name}", 1) for name in ("low", "high", "step")),
+    ("questions.2.domain.boxes", "abc"),
+    ("questions.2.domain.boxes", [str(box) for box in range(7)]),
+    ("levels", {}),
+    *(("levels.0.name", value) for value in (["low"], None)),
+    *(("levels.0.protected", value) for value in (1, "true")),
+    *(("levels.0.pay_cents", value) for value in ("20", True, -1)),
+    *(("levels.0.charge", value) for value in (9, [])),
+    *((f"levels.0.charge.{name}", "9000000000") for name in ("epsilon_nano", "rho_nano", "reports")),
+    ("levels.0.channels", []),
+    ("channels", []),
+]
+
+
+def mistyped() -> list[tuple[str, dict[str, Any]]]:
+    """Signed and logged studies with one field of another kind, each with the name of that field."""
+    return [(_field(place), served(_replaced(definition(), place.split("."), value))) for place, value in MISTYPED]
+
+
+def _field(place: str) -> str:
+    return ".".join(step for step in place.split(".") if not step.isdecimal())
+
+
+def _replaced(study: dict[str, Any], place: list[str], value: object) -> dict[str, Any]:
+    changed: Any = copy.deepcopy(study)
+    part = changed
+    for step in place[:-1]:
+        part = part[int(step) if step.isdecimal() else step]
+    part[place[-1]] = value
+    return dict(changed)
+
+
+def seemingly_hidden() -> dict[str, Any]:
+    """Skipped questions send nothing; whoever takes 1 for true would say that they are hidden."""
+    return served(definition(protects=False) | {"protects_participation": 1})
+
+
 def tampered() -> list[tuple[str, dict[str, Any]]]:
     """Studies that a device must refuse to answer, each with the reason; whatever is not the reason fits."""
     honest = definition()
@@ -211,7 +268,11 @@ def tampered() -> list[tuple[str, dict[str, Any]]]:
     renamed = definition(protects=False, levels=("none",))
     renamed["levels"][0]["name"] = "high"
     cases.append(("study.protection", renamed, None))
+    bounded = definition(protects=False)
+    bounded["max_answers"] = 1
+    cases.append(("study.field", bounded, None))
     answers = [(why, served(study, entry)) for why, study, entry in cases]
+    answers.append(("study.field", seemingly_hidden()))
     answers.append(("study.hash", served(honest) | {"sha256": ZEROS}))
     answers.append(("study.log", served(honest, log_entry(honest) | {"entry": ZEROS})))
     answers.append(("study.log", served(honest, log_entry(honest | {"id": "b" * 32}))))

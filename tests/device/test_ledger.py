@@ -91,6 +91,13 @@ def test_a_tampered_study_is_refused_for_the_right_reason() -> None:
     assert [answer.get("refused") for answer in answers] == [why for why, _ in cases]
 
 
+def test_a_field_of_another_kind_is_refused_by_its_name() -> None:
+    cases = studies.mistyped()
+    answers = run("whyRefused", [answer for _, answer in cases])
+    refused = [(answer["refused"], answer["got"]) if isinstance(answer, dict) else answer for answer in answers]
+    assert refused == [("study.field", field) for field, _ in cases]
+
+
 def test_skip_logic_runs_on_the_device() -> None:
     given = {"study": studies.served(studies.definition()), "answers": [{}, {"smoked": "no"}, {"smoked": "yes"}]}
     assert run("visible", given) == [["smoked", "often"], ["smoked", "often"], ["smoked", "often", "where"]]

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from crowdveil.accounting import cells_at_stake, nano_up
 from crowdveil.channel import Channel
+from crowdveil.client.fields import FieldError, check_fields
 from crowdveil.client.questions import domain_of
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.wire import canonical, sha256_of
@@ -49,7 +50,7 @@ class Study:
 
     @property
     def protects_participation(self) -> bool:
-        return bool(self.definition["protects_participation"])
+        return self.definition["protects_participation"] is True
 
     @classmethod
     def checked(cls, signed: dict[str, Any], log_line: dict[str, Any], public_key: str) -> Study:
@@ -57,6 +58,7 @@ class Study:
         definition, sha256 = signed["definition"], sha256_of(signed["definition"])
         if definition.get("format") != FORMAT:
             raise StudyError(f"the study has the format {definition.get('format')!r}; update crowdveil")
+        _check_fields(definition)
         if sha256 != signed["sha256"]:
             raise StudyError("the definition does not match its hash: it was changed on the way")
         check_signature(definition, signed["signature"], public_key)
@@ -69,6 +71,16 @@ class Study:
             raise StudyError(f"a channel of this study is not what it claims to be: {error}") from None
         _check_order(levels)
         return cls(definition["id"], sha256, definition, levels)
+
+
+def _check_fields(definition: dict[str, Any]) -> None:
+    try:
+        check_fields(definition)
+    except FieldError as error:
+        raise StudyError(str(error)) from None
+    # Elsewhere every report tells of an answer, and all are charged.
+    if definition["max_answers"] is not None and not definition["protects_participation"]:
+        raise StudyError("the study bounds the answers, which needs protected participation, and it has none")
 
 
 def check_signature(value: object, signature: str, public_key: str) -> None:

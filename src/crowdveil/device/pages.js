@@ -78,10 +78,12 @@ function card(item, state, left) {
 /** @param {string} name @param {string | number} value @param {string | null} [note] */
 const fact = (name, value, note) => h("div", text("dt", name), h("dd", value, note && h("small", note)));
 
-/** @param {any} item */
-function tags(item) {
-  const names = ["answers", item.protects_participation ? "participation" : "notParticipation", item.linkable ? "linkable" : "unlinkable"];
-  const open = ["notParticipation", "linkable"];
+/** Only what is surely protected is called so: a card was not checked. @param {any} item */
+function tags({ levels, protects_participation: participation, linkable }) {
+  const bare = levels.filter((/** @type {any} */ level) => level.protected !== true).length;
+  const answers = bare === 0 ? "answers" : bare < levels.length ? "someAnswers" : "notAnswers";
+  const names = [answers, participation === true ? "participation" : "notParticipation", linkable === false ? "unlinkable" : "linkable"];
+  const open = ["someAnswers", "notAnswers", "notParticipation", "linkable"];
   return h("ul.tags", names.map((name) => h("li", { class: open.includes(name) ? "open" : undefined }, t(`tag.${name}`))));
 }
 
@@ -131,7 +133,7 @@ function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
     h("p.by", t("study.by", { requester: definition.requester })),
     problem && notice("warn", t(`problem.${problem}`)),
     warnings.length > 0 && notice("warn", text("h2", "study.warnings"), h("ul", warnings.map((said) => h("li", warning(said))))),
-    h("p", definition.purpose), tags(definition), help(t("study.joining")),
+    h("p", definition.purpose), tags({ ...definition, levels: study.levels }), help(t("study.joining")),
     h("details", text("summary", "study.asked", { n: study.questions.length }), h("ol", study.questions.map((question) => h("li", question.text)))),
     notice("good", text("h2", "study.checks"), h("ul", checks.map((said) => said && h("li", said)))),
     isSigned === null && notice("warn", t("study.unsigned")),

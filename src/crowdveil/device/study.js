@@ -4,6 +4,7 @@
  */
 import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
+import { checkFields } from "./fields.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 /** @import { CellsOf, Channel, Charge, ChargeOf, CheckCharge, CheckFits, CheckSkips, LogEntry, Question, ReadLevel, ReadStudy, Study, Visible } from "./types.js" */
@@ -20,13 +21,12 @@ export function readStudy(answer, entry, id) {
   refuseUnless(sha256 === answer.sha256, "study.hash");
   if (entry?.study !== id || entry.sha256 !== sha256) throw new Refusal("study.log");
   checkEntry(entry);
+  checkFields(definition, "");
+  const { protects_participation: protectsParticipation, max_answers: maxAnswers } = definition;
+  // Elsewhere every report tells of an answer, and all are charged.
+  refuseUnless(maxAnswers === null || protectsParticipation, "study.field", { got: "max_answers" });
   const channels = new Map(Object.entries(definition.channels).map(([name, wire]) => [name, namedChannel(name, wire)]));
-  const shared = {
-    id, sha256, definition,
-    questions: definition.questions,
-    protectsParticipation: definition.protects_participation === true,
-    maxAnswers: definition.max_answers ?? null,
-  };
+  const shared = { id, sha256, definition, questions: definition.questions, protectsParticipation, maxAnswers };
   checkQuestions(shared.questions);
   checkNames(definition.levels.map((/** @type {any} */ level) => level.name));
   const levels = definition.levels.map((/** @type {any} */ level) => readLevel(level, channels, shared));
@@ -54,8 +54,7 @@ function checkQuestions(questions) {
   const seen = new Set();
   for (const { id, show_if: condition } of questions) {
     // A question may only depend on an earlier one.
-    const fits = typeof id === "string" && !seen.has(id) && (!condition || seen.has(condition.question));
-    refuseUnless(fits, "study.questions", { got: String(id) });
+    refuseUnless(!seen.has(id) && (!condition || seen.has(condition.question)), "study.questions", { got: id });
     seen.add(id);
   }
   refuseUnless(seen.size > 0, "study.questions", { got: "" });

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "73123c883eacc2fed46f7b095e31595014ec1c821bf2a8a27953d69836498647";
+const RELEASE = "e83474a9ddd4cfad1cdc08bd95b8e919dbd752774d2746987ec0ac68c632b838";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

@@ -103,6 +103,8 @@ export type Study = {
 export type LogEntry = { index: number; study: string; sha256: string; day: string; previous: string; entry: string };
 export type Cell = { question: string; channel: Channel; answer: number };
 
+/** Refuses a value that is not of this kind, by the name of its place. */
+export type Kind = (value: any, place: string) => void;
 export type ReadStudy = (answer: any, entry: LogEntry, id: string) => Study;
 export type ReadLevel = (level: any, all: Map<string, Channel>, study: Omit<Study, "levels">) => Level;
 export type CheckSkips = (study: Omit<Study, "levels">, levels: Level[]) => void;

@@ -1,0 +1,54 @@
+/**
+ * Every field of a study is of its kind before anything is read from it: a `1` that one line takes for "yes" and
+ * another for "no" could promise a protection that nobody draws. The same list as `crowdveil/client/fields.py`.
+ */
+import { refuseUnless } from "./refusal.js";
+/** @import { Kind } from "./types.js" */
+
+/** The broker allows no more; each box doubles the answers. */
+const MOST_BOXES = 6;
+
+/** @param {(value: any) => boolean} holds @returns {Kind} */
+const must = (holds) => (value, place) => refuseUnless(holds(value), "study.field", { got: place });
+
+/** @param {Kind} each @param {number} [most] @returns {Kind} */
+const list = (each, most = Infinity) => (value, place) => {
+  must(() => Array.isArray(value) && value.length <= most)(value, place);
+  value.forEach((/** @type {unknown} */ part) => each(part, place));
+};
+
+/** @param {Record<string, Kind>} fields @returns {Kind} */
+const object = (fields) => (value, place) => {
+  must(() => typeof value === "object" && value !== null && !Array.isArray(value))(value, place);
+  for (const [name, kind] of Object.entries(fields)) kind(value[name], place ? `${place}.${name}` : name);
+};
+
+/** @param {Kind} kind @returns {Kind} */
+const orNull = (kind) => (value, place) => { if (value !== null) kind(value, place); };
+
+const text = must((value) => typeof value === "string"), flag = must((value) => typeof value === "boolean");
+const count = must((value) => Number.isSafeInteger(value) && value >= 0), some = must((value) => Number.isSafeInteger(value) && value > 0);
+
+/** @type {Record<string, Kind>} */
+const DOMAINS = {
+  choices: object({ options: list(text) }), scale: object({ low: text, high: text, step: text }),
+  "tick-all": object({ boxes: list(text, MOST_BOXES) }),
+};
+
+/** One of an unknown type is refused by that, later. @type {Kind} */
+const domain = (value, place) => {
+  object({ type: text })(value, place);
+  DOMAINS[value.type]?.(value, place);
+};
+
+/** @type {Kind} */
+export const checkFields = object({
+  title: text, purpose: text, requester: text, consent: object({ version: count, text }),
+  protects_participation: flag, linkable: flag, partial_pay: flag, max_answers: orNull(some),
+  questions: list(object({ id: text, text, domain, show_if: orNull(object({ question: text, any_of: list(text) })) })),
+  levels: list(object({
+    name: text, protected: flag, pay_cents: count, channels: object({}),
+    charge: orNull(object({ epsilon_nano: count, rho_nano: count, reports: count })),
+  })),
+  channels: object({}),
+});
