@@ -310,6 +310,45 @@ def test_a_lost_reply_is_retried_with_the_very_same_reports(
         assert again.receipts() == [sent.receipt]
 
 
+@pytest.mark.parametrize("attempts", [1, 2], ids=["asked again later", "asked again at once"])
+def test_a_study_that_closed_after_a_lost_reply_leaves_open_whether_it_was_taken(
+    sqlite_server: Any, make_draft: Any, tmp_path: Path, attempts: int
+) -> None:
+    requester = sqlite_server.requester(f"closing lab {attempts}")
+    study = requester.create(make_draft(minimum_n=2))
+    requester.open(study)
+
+    class ClosesMeanwhile(httpx.HTTPTransport):
+        lost = False
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            response = super().handle_request(request)
+            if request.url.path.endswith("/submissions") and not self.lost:
+                self.lost = True
+                response.read()
+                requester.close(study)
+                raise httpx.ReadError("the line went dead")
+            return response
+
+    def stored() -> int:
+        with sqlite3.connect(sqlite_server.home / "crowdveil.sqlite3") as database:
+            found = database.execute("SELECT count(*) FROM intake_submission WHERE study = ?", (study,)).fetchone()
+        return int(found[0])
+
+    broker = Broker(sqlite_server.address, transport=ClosesMeanwhile(), attempts=attempts)
+    with Worker(broker, tmp_path) as worker:
+        worker.sign_up()
+        if attempts == 1:
+            with pytest.raises(ProblemError, match="does not answer"):
+                worker.answer(study, {"ill": "yes"})
+        with pytest.raises(ProblemError, match="unknown whether the broker took these reports") as told:
+            worker.answer(study, {"ill": "yes"})
+        assert told.value.code == "not-open"
+        assert stored() == 1
+        worker.withdraw(study)
+        assert stored() == 0
+
+
 def test_erasing_withdraws_what_arrived_although_its_receipt_was_lost(
     signed: dict[str, Any], sqlite_server: Any, make_draft: Any, tmp_path: Path
 ) -> None:

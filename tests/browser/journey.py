@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 
 STUDY = "a" * 32
 ANSWERS = {"smoked": "yes", "often": "4", "where": "at work"}
@@ -51,6 +51,24 @@ def protect(page: Page) -> None:
 def send(page: Page) -> None:
     page.get_by_role("button", name="Send exactly this").click()
     page.get_by_text("Thank you.").wait_for()
+
+
+def lose_the_reply(page: Page) -> None:
+    """Send: the reports arrive, but the broker's reply does not come back."""
+
+    def lost(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/submissions", lost)
+    page.get_by_role("button", name="Send exactly this").click()
+    page.get_by_text("no reply came: it may have arrived").wait_for()
+    page.unroute("**/submissions")
+
+
+def take_back(page: Page) -> None:
+    page.get_by_role("button", name="Take my reports back").click()
+    page.get_by_role("button", name="Yes, take them back").click()
 
 
 def panels(page: Page, kind: str) -> dict[str, str]:

@@ -141,6 +141,27 @@ def test_reports_can_be_taken_back_and_the_account_deleted(
     page.get_by_role("button", name="Start").wait_for()
 
 
+def test_reports_whose_reply_was_lost_can_be_taken_back_after_the_study_closed(
+    device: Callable[..., BrowserContext], server: Server
+) -> None:
+    requester = server.requester("Second lab")
+    study = requester.create(draft(title="Sleep at work", minimum_n=2))
+    requester.open(study)
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, "Sleep at work")
+    journey.answer(page, {"ill": "no"})
+    journey.protect(page)
+    journey.lose_the_reply(page)
+    requester.close(study)
+    assert [name for name, _ in submissions(server)].count(study) == 1
+    page.reload()
+    page.get_by_text("Unknown whether the broker took it").wait_for()
+    journey.take_back(page)
+    page.get_by_text("Taken back").wait_for()
+    assert [name for name, _ in submissions(server)].count(study) == 0
+
+
 def test_a_second_visit_keeps_the_policy(page: Page, server: Server) -> None:
     first = httpx.get(f"{server.address}/app/")
     again = httpx.get(f"{server.address}/app/", headers={"If-None-Match": first.headers["ETag"]})

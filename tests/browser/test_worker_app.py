@@ -253,6 +253,74 @@ def test_a_receipt_that_the_broker_did_not_sign_is_pointed_out(page: Page, broke
     expect(page.get_by_role("alert")).to_contain_text("The signature of this receipt is not the broker's")
 
 
+def test_after_a_lost_reply_reports_can_be_taken_back(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    assert page.get_by_role("button", name="Take my reports back").count() == 0, "nothing has left"
+    journey.lose_the_reply(page)
+    journey.take_back(page)
+    page.get_by_text("Taken back").wait_for()
+    page.reload()
+    page.get_by_text("Taken back").wait_for()
+    assert len(submissions(broker)) == 1, "what was taken back is not sent again"
+
+
+def test_a_study_that_closed_after_a_lost_reply_leaves_open_whether_it_was_taken(
+    page: Page, broker: FixtureBroker
+) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    journey.protect(page)
+    journey.lose_the_reply(page)
+    broker.closed = True
+    page.reload()
+    expect(page.get_by_text("Unknown whether the broker took it")).to_contain_text(
+        "takes no answers now. If it took it"
+    )
+    expect(page.get_by_text("The broker did not take it")).to_have_count(0)
+    # Opened again, it tells: the same bytes get their receipt.
+    broker.closed = False
+    journey.send(page)
+    first, *others = [request["body"] for request in submissions(broker)]
+    assert set(others) == {first}
+
+
+def test_a_submission_that_never_arrived_is_not_sent_once_it_was_taken_back(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.protect(page)
+    page.route("**/submissions", lambda route: route.abort())
+    page.get_by_role("button", name="Send exactly this").click()
+    page.get_by_text("no reply came").wait_for()
+    page.route("**/withdrawals", lambda route: route.abort())
+    journey.take_back(page)
+    expect(page.get_by_role("status")).to_contain_text("You are offline")
+    for pattern in ("**/submissions", "**/withdrawals"):
+        page.unroute(pattern)
+    page.reload()
+    page.get_by_text("Unknown whether the broker took it").wait_for()
+    journey.take_back(page)
+    expect(page.get_by_text("The broker has no such reports")).to_be_visible()
+    assert submissions(broker) == []
+
+
+def test_what_was_sent_can_be_taken_back_even_if_its_study_is_now_refused(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.protect(page)
+    journey.send(page)
+    broker.served[journey.STUDY]["signature"] = studies.sign("another study")
+    page.reload()
+    page.get_by_text("This device refuses to answer this study").wait_for()
+    journey.take_back(page)
+    page.get_by_text("Taken back").wait_for()
+    expect(page.get_by_role("button", name="Take my reports back")).to_have_count(0)
+    assert any(request["path"].endswith("/withdrawals") for request in broker.requests)
+
+
 def test_a_draw_stays_here_once_another_device_has_answered(page: Page, broker: FixtureBroker) -> None:
     """The broker would keep one of the two, but it would have seen both, and each device charged for one."""
     journey.start(page, broker.address)

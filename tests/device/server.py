@@ -89,8 +89,12 @@ class FixtureBroker:
                 return 409, {"type": "/problems/not-open", "title": "Not open", "status": 409, "detail": "closed"}
             case ["PUT", "studies", name, "reservation"]:
                 return 201, {"study": name, "level": body["level"], "expires": "2099-01-01T00:00:00Z"}
+            case ["POST", "studies", name, "submissions"] if self.closed:
+                return 409, {"type": "/problems/not-open", "title": "Not open", "status": 409, "detail": "closed"}
             case ["POST", "studies", name, "submissions"]:
                 return self._submit(name, body, headers["idempotency-key"])
+            case ["POST", "studies", name, "withdrawals"] if not self.submissions:
+                return 404, {"type": "/problems/not-found", "title": "Not found", "status": 404, "detail": "none"}
             case ["POST", "studies", name, "withdrawals"]:
                 return 200, {"withdrawn": True, "study": name}
         return 404, {"type": "/problems/not-found", "title": "Not found", "status": 404, "detail": f"no {path}"}

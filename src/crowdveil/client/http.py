@@ -20,11 +20,12 @@ _RETRIED = (*_REFUSED, 502, 503, 504)
 class ProblemError(CrowdveilError):
     """The broker refused: `code` for programs, the sentence for people, `fields` for the numbers.
 
-    `left` is false where nothing can have reached the broker.
+    `left` is false where nothing can have reached the broker; `repeated` is true where an earlier try of the same
+    request may have reached it and got no reply.
     """
 
-    def __init__(self, status: int, problem: dict[str, Any], *, left: bool = True) -> None:
-        self.status, self.left = status, left
+    def __init__(self, status: int, problem: dict[str, Any], *, left: bool = True, repeated: bool = False) -> None:
+        self.status, self.left, self.repeated = status, left, repeated
         self.code = str(problem.get("type", "")).rpartition("/")[2] or "failed"
         self.fields: dict[str, Any] = problem.get("fields") or {}
         super().__init__(str(problem.get("detail") or f"the broker answered with status {status}"))
@@ -59,9 +60,9 @@ class Broker:
 
     def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         """The JSON of the reply; a refusal is raised."""
-        response = self._send(method, path, body, headers)
+        response, repeated = self._send(method, path, body, headers)
         if response.is_error:
-            raise ProblemError(response.status_code, _problem(response))
+            raise ProblemError(response.status_code, _problem(response), repeated=repeated)
         try:
             return response.json() if response.content else None
         except ValueError:
@@ -90,19 +91,22 @@ class Broker:
                     file.write(piece)
                     tell("MB received", response.num_bytes_downloaded / 1e6, size)
 
-    def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
+    def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> tuple[httpx.Response, bool]:
+        """The reply, and whether an earlier try may have been taken although none came."""
         repeatable = method != "POST" or "Idempotency_Key" in headers or path.endswith("/withdrawals")
-        left = False
+        left = repeated = False
         for attempt in range(1, self._attempts + 1):
             last, wait = attempt == self._attempts, 0.1 * 2**attempt
             try:
                 response = self._http.request(method, path, json=body, headers=self._headers(headers))
                 left = True
                 if last or response.status_code not in (_RETRIED if repeatable else _REFUSED):
-                    return response
+                    return response, repeated
+                repeated = repeated or response.status_code not in _REFUSED
                 wait = max(wait, min(60.0, _seconds(response.headers.get("Retry-After", ""))))
             except httpx.TransportError as error:
                 left = left or not isinstance(error, httpx.ConnectError)
+                repeated = repeated or not isinstance(error, httpx.ConnectError)
                 # What never reached the broker may be repeated in any case.
                 if last or not (repeatable or isinstance(error, httpx.ConnectError)):
                     detail = (

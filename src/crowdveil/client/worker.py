@@ -28,6 +28,8 @@ from crowdveil.errors import InputError
 from crowdveil.sampler import draw
 
 _ME = "me"
+# Refusals for which the broker looked whether it has this very submission, and has not.
+_LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,11 @@ class Worker:
         try:
             receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
         except ProblemError as refused:
+            unsure = refused.repeated or self._memory.fact(_left(study)) is not None
             if refused.left:
                 self._memory.remember(_left(study), "yes")
+            if unsure and refused.status and refused.code not in _LOOKED:
+                raise _unknown(study, refused) from None
             raise
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
@@ -224,6 +229,15 @@ def _key(study: Study) -> str:
 def _left(study: Study) -> str:
     """The name of the fact that a draw may have left this device: then the same bytes may leave it again."""
     return f"left {study.id}"
+
+
+def _unknown(study: Study, refused: ProblemError) -> ProblemError:
+    """A study that is closed no longer looks whether it has a submission: the reply to it may have been lost."""
+    detail = (
+        f"{refused}; an earlier try got no reply, so it is unknown whether the broker took these reports: if it did, "
+        f"they are paid, and you can withdraw them in either case (crowdveil answer withdraw {study.id})"
+    )
+    return ProblemError(refused.status, {"type": refused.code, "detail": detail, "fields": refused.fields})
 
 
 def _level(study: Study, name: str) -> Level:

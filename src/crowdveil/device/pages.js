@@ -97,7 +97,8 @@ export async function study(context, id) {
     return [h("h1", read.definition.title), ...content];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return [text("h1", "study.refused"), notice("bad", errorText(error)), backLink()];
+    const entry = state.outbox.get(id);
+    return [text("h1", "study.refused"), notice("bad", errorText(error)), entry && help(stateOf(entry)), entry && takeBack(context, entry), backLink()];
   }
 }
 
@@ -181,22 +182,29 @@ function answering({ device, act, go, show }, study, draft) {
 }
 
 /** @param {Context} context @param {Study} study @param {Entry} entry */
-function review({ device, act, go, show }, study, entry) {
+function review(context, study, entry) {
+  const { device, act, go, show } = context;
   const { state, receipt } = entry, isHere = state === "drawn" || state === "waiting";
   return [
     state === "sent" && notice("good", text("p", "review.thanks"), help(receiptLine(receipt), entry.genuine && ` · ${t("review.signed")}`)),
     state === "sent" && entry.genuine === false && notice("bad", t("review.forged")),
-    state === "waiting" && notice("warn", stateOf(entry)),
+    (state === "waiting" || state === "unknown") && notice("warn", stateOf(entry)),
     state === "refused" && notice("bad", stateOf(entry), " ", t("review.spent")),
-    state === "withdrawn" && notice("good", stateOf(entry)),
+    (state === "withdrawn" || state === "absent") && notice("good", stateOf(entry)),
     h("p.lead", t("review.title")), text("p", "review.lead"),
     ...panels(study, entry),
     h("details", text("summary", "review.raw"), h("pre", { tabindex: 0 }, JSON.stringify(entry.body, null, 1))),
-    isHere && button("review.send", () => act(() => device.release(entry.study).finally(show)), "main"),
-    state === "sent" && afterAsking("review.withdraw", () => go(() => device.withdraw(entry))),
+    (isHere || state === "unknown") && button("review.send", () => act(() => device.release(entry.study).finally(show)), "main"),
+    takeBack(context, entry),
     !isHere && Object.keys(entry.answers).length > 0 && button("review.forget", () => go(() => device.forget(entry.study))),
     !isHere && backLink(),
   ];
+}
+
+/** Whatever may have reached the broker can be taken back. @param {Context} context @param {Entry} entry */
+function takeBack({ device, go }, entry) {
+  const open = entry.tried && !["drawn", "withdrawn", "absent"].includes(entry.state);
+  return (open || entry.state === "sent") && afterAsking("review.withdraw", () => go(() => device.withdraw(entry)));
 }
 
 /** What cannot be undone takes a second button. @param {string} key @param {() => unknown} work */
@@ -234,7 +242,8 @@ export function privacy({ state }) {
 
 /** @param {Entry | undefined} entry */
 function stateOf(entry) {
-  return entry ? t(`review.${entry.state}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
+  const key = entry?.state === "waiting" && entry.tried ? "tried" : entry?.state;
+  return entry ? t(`review.${key}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
 }
 
 /** @param {Context} context */

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "e83474a9ddd4cfad1cdc08bd95b8e919dbd752774d2746987ec0ac68c632b838";
+const RELEASE = "fce6ab748da0d4e08923e5842170eefd7d4012d787235f7ff254e83d7cb24b3c";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

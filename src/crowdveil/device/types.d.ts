@@ -122,8 +122,8 @@ export type Entry = {
   study: string;
   title: string;
   level: string;
-  /** waiting: the worker said "send" */
-  state: "drawn" | "waiting" | "sent" | "refused" | "withdrawn";
+  /** waiting: the worker said "send"; unknown: a reply was lost, and asking again tells nothing; absent: nothing there to take back */
+  state: "drawn" | "waiting" | "sent" | "refused" | "unknown" | "withdrawn" | "absent";
   /** Exactly what is sent. */
   body: any;
   idempotencyKey: string;

@@ -9,6 +9,9 @@ import { signed } from "./signature.js";
 import { checkEntry, readStudy } from "./study.js";
 /** @import { DrawsOf, Entry, LogEntry, Me, State, Store, Study, Table, WithToken, Write } from "./types.js" */
 
+/** Refusals for which the broker looked whether it has this very submission, and has not. */
+const LOOKED = ["over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn"];
+
 export const today = () => new Date().toISOString().slice(0, 10);
 
 /** Where the worker stands; `share` is of the ceiling that has more room. @param {State} state */
@@ -169,13 +172,17 @@ export class Device {
   async release(id) {
     const { outbox } = await this.load();
     // Another tab may have sent it or taken it back.
-    if (outbox.get(id)?.state === "drawn") await setEntry(this.store, id, { state: "waiting" });
+    if (["drawn", "unknown"].includes(outbox.get(id)?.state ?? "")) await setEntry(this.store, id, { state: "waiting" });
     return this.sendAll();
   }
 
   /** One after the other, so that nothing is sent twice. */
   sendAll() {
-    const work = () => this.sendWaiting();
+    return this.inTurn(() => this.sendWaiting());
+  }
+
+  /** @param {() => Promise<Entry[]>} work */
+  inTurn(work) {
     return this.sending = this.sending.then(work, work);
   }
 
@@ -188,7 +195,9 @@ export class Device {
         return { state: "sent", receipt, genuine: await signed(content, signature, await this.brokerKey()) };
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.status === 429) throw error;
-        return { state: "refused", receipt: { refused: error.message, code: error.code } };
+        const receipt = { refused: error.message, code: error.code };
+        // A study that is closed no longer looks whether it has this submission: the reply to it may have been lost.
+        return { state: entry.tried && !LOOKED.includes(error.code ?? "") ? "unknown" : "refused", receipt };
       }
     });
   }
@@ -201,10 +210,15 @@ export class Device {
     await setEntry(this.store, study, { tried: true });
   }
 
-  /** @param {Entry} entry */
-  async withdraw({ study, withdrawalKey }) {
-    await api.withdraw(study, withdrawalKey);
-    return setEntry(this.store, study, { state: "withdrawn" });
+  /** Whatever may have left can be taken back, and is not sent meanwhile. @param {Entry} entry */
+  withdraw({ study, withdrawalKey }) {
+    return this.inTurn(async () => {
+      const { outbox } = await this.load();
+      if (outbox.get(study)?.state === "waiting") await setEntry(this.store, study, { state: "unknown", receipt: null });
+      /** @type {Entry["state"]} */
+      const state = await api.withdraw(study, withdrawalKey).then(() => "withdrawn", orElse(isAbsent, () => "absent"));
+      return [await setEntry(this.store, study, { state })];
+    });
   }
 
   /** @param {string} id */
@@ -272,6 +286,9 @@ const isOffline = (error) => error instanceof Offline;
 
 /** The broker does not know this account any more. @param {unknown} error */
 const isUnknown = (error) => error instanceof Problem && error.status === 401;
+
+/** @param {unknown} error */
+const isAbsent = (error) => error instanceof Problem && error.code === "not-found";
 
 /** @param {(error: unknown) => boolean} expected @param {() => any} instead */
 function orElse(expected, instead) {
