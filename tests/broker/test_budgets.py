@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from broker.scene import Scene, books_balance, refused
 
 
@@ -64,6 +65,18 @@ def test_who_is_refused_another_level_keeps_the_place(django_here: Path, make_dr
     assert scene.reserve(worker, "medium").id == held.id
     assert scene.purse().places_held == 1
     books_balance()
+
+
+def test_whoever_has_too_little_left_is_sent_to_a_level_that_costs_less(django_here: Path, make_draft: Any) -> None:
+    """Levels are named by how much they hide: the higher one is the cheaper one."""
+    from crowdveil.broker.refusal import Refusal
+
+    scene = Scene(make_draft())
+    costs = {name: level.charge["epsilon_nano"] for name, level in scene.opened.levels.items() if level.charge}
+    worker = scene.worker(epsilon_cap=costs["medium"] / 1e9)
+    with pytest.raises(Refusal, match="choose a higher level of privacy, or raise your cap"):
+        scene.reserve(worker, "low")
+    scene.reserve(worker, "medium")
 
 
 def test_the_either_or_rule_goes_on_by_rho_when_epsilon_is_used_up(django_here: Path, make_draft: Any) -> None:

@@ -99,7 +99,7 @@ def over_budget(account: str, charge: MirrorCharge) -> Refusal:
     return Refusal(
         "over-budget",
         f"this study costs ε {_amount(charge.epsilon)} at this level but you have ε {_amount(left_epsilon)} left; "
-        "choose a lower level, or raise your cap on your device",
+        "choose a higher level of privacy, or raise your cap on your device",
         needed_epsilon_nano=charge.epsilon,
         left_epsilon_nano=left_epsilon,
         needed_rho_nano=charge.rho,
