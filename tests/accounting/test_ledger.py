@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -313,6 +314,21 @@ def test_the_file_is_append_only_for_everyone(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError, match=r"ledger|drawn once"):
             connection.execute(tampering)
     connection.close()
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_nobody_else_can_read_the_file_nor_its_journal(tmp_path: Path, umask: int) -> None:
+    path, before = tmp_path / "ledger.sqlite", os.umask(umask)
+    try:
+        with SqliteStorage(path) as opened:
+            made = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+            opened.keep("ada", "study", "drawn")
+            with opened._transaction():
+                opened._execute("INSERT INTO reports VALUES ('ada', 'other', 'drawn')")
+                made |= {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert made == {"ledger.sqlite": 0o600, "ledger.sqlite-journal": 0o600}
 
 
 TAMPERINGS = (

@@ -5,10 +5,11 @@ One conditional UPDATE inside BEGIN IMMEDIATE decides; triggers make the tables 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ class SqliteStorage:
 
     def __init__(self, path: str | Path) -> None:
         self._lock, self._name = threading.Lock(), Path(path).name
+        _create(path)
         with self._told():
             self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             # FULL: a charge is on the disk before the noise is drawn, even if the power fails right after.
@@ -179,6 +181,12 @@ class SqliteStorage:
 
     def _one(self, statement: str, *values: object) -> Any:
         return self._execute(statement, *values).fetchone()
+
+
+def _create(path: str | Path) -> None:
+    """Only its owner may read it, from the first moment: it keeps the keys to withdraw. SQLite's journals follow it."""
+    with suppress(OSError):  # SQLite says what is wrong with the place, and what is there stays as its owner made it.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 _SELECT = "SELECT worker, key, epsilon, rho, lines, number FROM receipts"
