@@ -162,6 +162,46 @@ def test_reports_whose_reply_was_lost_can_be_taken_back_after_the_study_closed(
     assert [name for name, _ in submissions(server)].count(study) == 0
 
 
+def test_a_study_given_back_leaves_room_for_another(device: Callable[..., BrowserContext], server: Server) -> None:
+    requester = server.requester("Third lab")
+    for title in ("Noise", "Light"):
+        requester.open(requester.create(draft(title=title, questions=QUESTIONS, protects_participation=True)))
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, "Noise")
+    page.get_by_role("link", name="Studies").click()
+    page.get_by_role("link", name="Light").click()
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Accept and answer").click()
+    expect(page.get_by_role("status")).to_contain_text("give back a study that you accepted")
+    page.get_by_role("link", name="Studies").click()
+    page.get_by_role("link", name="Noise").click()
+    page.get_by_role("button", name="Give this study back").click()
+    expect(page.get_by_role("status")).to_contain_text("Given back")
+    page.get_by_role("link", name="Studies").click()
+    journey.accept(page, "Light")
+
+
+def test_a_key_is_renewed_and_a_forgotten_one_is_told(device: Callable[..., BrowserContext], server: Server) -> None:
+    state = """async () => { const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+      return (await new Device(await openStore()).load()).me; }"""
+    change = """async () => { const { openStore } = await import("./store.js");
+      await (await openStore()).update(({ settings }) => (
+        { writes: [{ table: "settings", key: "me", value: { ...settings.get("me"), renewAfter: "" } }] })); }"""
+    page = device().new_page()
+    journey.start(page, server.address)
+    journey.accept(page, TITLE)
+    first = page.evaluate(state)["token"]
+    payee = server.broker(first).call("GET", "/workers/me/payments")["payee"]
+    page.evaluate(change)
+    page.reload()
+    journey.until(page, f"async () => (await ({state})()).token !== '{first}'")
+    assert server.broker(page.evaluate(state)["token"]).call("GET", "/workers/me/payments")["payee"] == payee
+    server.broker(first).call("DELETE", "/workers/me")
+    page.goto(f"{server.address}/app/#/me")
+    expect(page.get_by_text("no longer knows this device's key")).to_be_visible()
+
+
 def test_a_second_visit_keeps_the_policy(page: Page, server: Server) -> None:
     first = httpx.get(f"{server.address}/app/")
     again = httpx.get(f"{server.address}/app/", headers={"If-None-Match": first.headers["ETag"]})

@@ -43,6 +43,27 @@ NO_ED25519 = """if (crypto.subtle) {
   crypto.subtle.importKey = () => Promise.reject(new DOMException("Ed25519", "NotSupportedError"));
 }"""
 
+STATE = """async () => {
+  const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+  const { me, drafts } = await new Device(await openStore()).load();
+  return { me, drafts: [...drafts.keys()] };
+}"""
+MOVED_OUT = """async () => {
+  const { openStore } = await import("./store.js"), { Device } = await import("./worker.js");
+  return new Device(await openStore()).moveOut();
+}"""
+CHANGE_ME = """async (changed) => {
+  const { openStore } = await import("./store.js");
+  await (await openStore()).update(({ settings }) => (
+    { writes: [{ table: "settings", key: "me", value: { ...settings.get("me"), ...changed } }] }));
+}"""
+SPENT_LAST_YEAR = """async () => {
+  const { openStore } = await import("./store.js");
+  const line = { key: "b".repeat(32), kind: "study", name: "Old", level: "low", reports: 1, rho: 3e8 };
+  await (await openStore()).update(() => (
+    { writes: [{ table: "ledger", key: line.key, value: { ...line, epsilon: 3e9, day: "2020-03-01" } }] }));
+}"""
+
 NOTHING_KEPT = """IDBFactory.prototype.open = () => {
   throw new DOMException("access to the Indexed Database API is denied in this context.", "SecurityError");
 };"""
@@ -200,6 +221,152 @@ def test_a_device_that_was_set_back_learns_what_it_forgot_before_it_draws(page: 
     page.get_by_role("link", name="My privacy").click()
     expect(page.get_by_text("Spent on another device")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def joined(page: Page, broker: FixtureBroker) -> None:
+    """A device with an account: it accepted a study."""
+    journey.start(page, broker.address)
+    journey.accept(page)
+
+
+def take_over(page: Page, text: str) -> None:
+    page.get_by_role("link", name="Me", exact=True).click()
+    page.get_by_label("Text from another device").fill(text)
+    page.get_by_role("button", name="Take it over").click()
+
+
+def test_taking_over_a_device_that_never_joined_keeps_the_account(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    page, other = device().new_page(), device().new_page()
+    joined(page, broker)
+    before = page.evaluate(STATE)["me"]["token"]
+    journey.start(other, broker.address)
+    take_over(page, other.evaluate(MOVED_OUT))
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    assert page.evaluate(STATE)["me"]["token"] == before
+    # And the other way round: the account comes along, and goes out again.
+    take_over(other, page.evaluate(MOVED_OUT))
+    expect(other.get_by_role("status")).to_contain_text("Taken over")
+    assert other.evaluate(STATE)["me"]["token"] == before
+    assert before in other.evaluate(MOVED_OUT)
+
+
+def test_of_two_accounts_the_worker_chooses_which_one_stays(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    page, other = device().new_page(), device().new_page()
+    joined(page, broker)
+    joined(other, broker)
+    mine, theirs = (each.evaluate(STATE)["me"]["token"] for each in (page, other))
+    assert mine != theirs
+    text = other.evaluate(MOVED_OUT)
+    take_over(page, text)
+    expect(page.get_by_role("status")).to_contain_text("belongs to another account")
+    expect(page.get_by_text("payee code p1")).to_be_visible()
+    assert page.evaluate(STATE)["me"]["token"] == mine
+    page.get_by_role("button", name="Keep the account of this device").click()
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    assert page.evaluate(STATE)["me"]["token"] == mine
+    page.get_by_label("Text from another device").fill(text)
+    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Use the account of the text").click()
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    assert page.evaluate(STATE)["me"]["token"] == theirs
+    # Another key to the same account is no other account.
+    other.evaluate(CHANGE_ME, {"renewAfter": "2020-01-01T00:00:00Z"})
+    other.reload()
+    journey.until(other, f"async () => (await ({STATE})()).me.token !== '{theirs}'")
+    take_over(page, other.evaluate(MOVED_OUT))
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    assert page.evaluate(STATE)["me"]["token"] == theirs
+
+
+def test_a_key_to_the_account_is_renewed_halfway_through_its_life(page: Page, broker: FixtureBroker) -> None:
+    joined(page, broker)
+    first = page.evaluate(STATE)["me"]
+    assert "2060" < first["renewAfter"] < "2064"
+    page.reload()
+    page.get_by_role("button", name="Protect my answers").wait_for()
+    assert page.evaluate(STATE)["me"] == first, "not before"
+    for old in ({"renewAfter": "2020-01-01T00:00:00Z"}, {"renewAfter": None}):
+        before = page.evaluate(STATE)["me"]["token"]
+        page.evaluate(CHANGE_ME, old)
+        page.reload()
+        journey.until(page, f"async () => (await ({STATE})()).me.token !== '{before}'")
+        assert broker.payees[page.evaluate(STATE)["me"]["token"]] == broker.payees[first["token"]]
+
+
+def test_an_account_that_is_gone_is_never_replaced_unasked(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    token = page.evaluate(STATE)["me"]["token"]
+    broker.payees = {"another": "p0"}
+    page.get_by_role("button", name="Protect my answers").click()
+    expect(page.get_by_role("alert")).to_contain_text("no longer knows this device's key")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was drawn and nothing was charged.")
+    assert page.evaluate(STATE)["me"]["token"] == token
+    assert list(broker.payees) == ["another"], "nobody joined"
+    page.get_by_role("link", name="Me", exact=True).click()
+    expect(page.get_by_text("no longer knows this device's key")).to_be_visible()
+    page.get_by_role("button", name="Begin a new account").click()
+    page.get_by_role("button", name="Yes, a new account").click()
+    expect(page.get_by_text("no longer knows this device's key")).to_have_count(0)
+    page.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
+    journey.protect(page)
+    assert len(broker.payees) == 2
+
+
+def test_the_brokers_copy_learns_the_cap_that_it_does_not_know(page: Page, broker: FixtureBroker) -> None:
+    journey.start(page, broker.address)
+    journey.accept(page)
+    assert broker.told["epsilon_cap_nano"] == 4_000_000_000
+    # A cap for each year, in the year after: the broker's copy never forgets.
+    page.evaluate(SPENT_LAST_YEAR)
+    page.evaluate(CHANGE_ME, {"period": "year"})
+    journey.protect(page)
+    assert broker.told["epsilon_cap_nano"] == 7_000_000_000
+    # Raised while the broker could not be reached.
+    page.get_by_role("link", name="Me", exact=True).click()
+    page.route("**/workers/me", lambda route: route.abort())
+    page.get_by_role("slider").fill("6")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    page.unroute("**/workers/me")
+    broker.open(studies.definition("c" * 32, title="Lunch"))
+    page.get_by_role("link", name="Studies").click()
+    journey.accept(page, "Lunch", level="high")
+    assert broker.told["epsilon_cap_nano"] == 9_000_000_000
+
+
+def test_an_accepted_study_is_given_back(page: Page, broker: FixtureBroker) -> None:
+    def given_back() -> int:
+        asked = [request for request in broker.requests if request["path"].endswith("/reservation")]
+        return [request["method"] for request in asked].count("DELETE")
+
+    journey.start(page, broker.address)
+    journey.accept(page)
+    page.get_by_role("button", name="Choose another level").click()
+    page.get_by_role("button", name="Accept and answer").wait_for()
+    assert given_back() == 1
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Accept and answer").click()
+    page.get_by_role("button", name="Give this study back").click()
+    expect(page.get_by_role("status")).to_contain_text("Given back")
+    page.get_by_role("button", name="Accept and answer").wait_for()
+    assert given_back() == 2
+    assert page.evaluate(STATE)["drafts"] == []
+
+
+def test_an_invitation_is_not_lost_by_choosing_another_level(page: Page, broker: FixtureBroker) -> None:
+    chosen = studies.definition("d" * 32, title="By invitation") | {"selection": {"policy": "random"}}
+    broker.open(chosen)
+    journey.start(page, broker.address)
+    journey.accept(page, "By invitation")
+    page.get_by_role("button", name="Choose another level").click()
+    page.get_by_role("button", name="Accept and answer").wait_for()
+    assert all(request["method"] != "DELETE" for request in broker.requests)
 
 
 def test_a_tampered_study_is_refused(page: Page, broker: FixtureBroker) -> None:

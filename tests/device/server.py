@@ -28,6 +28,10 @@ class FixtureBroker:
         self.requests: list[dict[str, Any]] = []
         self.submissions: dict[str, dict[str, Any]] = {}
         self.spent = dict(NOTHING_SPENT)
+        self.told = {"epsilon_cap_nano": 0, "default_level": "medium"}
+        # What a worker is paid as, by token; a token that is gone is not known any more.
+        self.payees: dict[str, str] = {}
+        self.expires = "2099-01-01T00:00:00Z"
         self.public_key = studies.PUBLIC_KEY
         self.forge_receipts = False
         self.closed = False
@@ -62,6 +66,9 @@ class FixtureBroker:
     def answer(self, method: str, path: str, query: str, body: Any, headers: dict[str, str]) -> tuple[int, Any]:  # noqa: C901
         """The API, as far as the worker's app uses it."""
         parts = path.split("/")
+        token = headers.get("authorization", "").removeprefix("Bearer ")
+        if token and token not in self.payees:
+            return 401, {"type": "/problems/unauthorized", "title": "Unauthorized", "status": 401, "detail": "no token"}
         match [method, *parts]:
             case ["GET", ""]:
                 return 200, {"name": "crowdveil", "public_key": self.public_key, "demo": False}
@@ -76,19 +83,27 @@ class FixtureBroker:
             case ["GET", "studies", name] if name in self.served:
                 return 200, self.served[name]
             case ["POST", "workers"]:
-                return 201, {"id": "w" * 32, "token": "cv_worker_" + "t" * 43, "budget": self.spent}
+                self.told = dict(body)
+                return 201, {"id": "w" * 32, "token": self._issued(f"p{len(self.payees)}"), "expires": self.expires}
+            case ["POST", "workers", "me", "tokens"]:
+                return 201, {"id": "0" * 32, "token": self._issued(self.payees[token]), "expires": self.expires}
             case ["GET" | "PATCH", "workers", "me"]:
-                return 200, {"id": "w" * 32, "default_level": "medium", "budget": self.spent}
+                self.told |= body or {}
+                cap = {"epsilon_cap_nano": self.told["epsilon_cap_nano"]}
+                level = self.told["default_level"]
+                return 200, {"id": "w" * 32, "default_level": level, "budget": self.spent | cap}
             case ["DELETE", "workers", "me"]:
                 return 204, None
             case ["GET", "workers", "me", "export"]:
                 return 200, {"account": "w" * 32}
             case ["GET", "workers", "me", "payments"]:
-                return 200, {"payee": "p123", "earned": [], "paid_out": [], "balance_cents": 20}
+                return 200, {"payee": self.payees[token], "earned": [], "paid_out": [], "balance_cents": 20}
             case ["PUT", "studies", name, "reservation"] if self.closed:
                 return 409, {"type": "/problems/not-open", "title": "Not open", "status": 409, "detail": "closed"}
             case ["PUT", "studies", name, "reservation"]:
                 return 201, {"study": name, "level": body["level"], "expires": "2099-01-01T00:00:00Z"}
+            case ["DELETE", "studies", name, "reservation"]:
+                return 204, None
             case ["POST", "studies", name, "submissions"] if self.closed:
                 return 409, {"type": "/problems/not-open", "title": "Not open", "status": 409, "detail": "closed"}
             case ["POST", "studies", name, "submissions"]:
@@ -98,6 +113,11 @@ class FixtureBroker:
             case ["POST", "studies", name, "withdrawals"]:
                 return 200, {"withdrawn": True, "study": name}
         return 404, {"type": "/problems/not-found", "title": "Not found", "status": 404, "detail": f"no {path}"}
+
+    def _issued(self, payee: str) -> str:
+        token = f"cv_worker_{len(self.payees):043}"
+        self.payees[token] = payee
+        return token
 
     def _submit(self, name: str, body: Any, key: str) -> tuple[int, Any]:
         again = key in self.submissions

@@ -57,11 +57,13 @@ export const api = {
   myStudies: (token) => call("GET", "workers/me/studies", { token }),
   me: (token) => call("GET", "workers/me", { token }),
   change: (token, changed) => call("PATCH", "workers/me", { token, body: changed }),
+  renew: (token) => call("POST", "workers/me/tokens", { token, body: { label: "renewed" } }),
   leave: (token) => call("DELETE", "workers/me", { token }),
   exportMine: (token) => call("GET", "workers/me/export", { token }),
   payments: (token) => call("GET", "workers/me/payments", { token }),
   reserve: (token, id, level, sha256) =>
     call("PUT", `${studyAt(id)}/reservation`, { token, body: { level, study_sha256: sha256 } }),
+  cancel: (token, id) => call("DELETE", `${studyAt(id)}/reservation`, { token }),
   submit: (token, { study, body, idempotencyKey }) =>
     call("POST", `${studyAt(study)}/submissions`, { token, body, headers: { "Idempotency-Key": idempotencyKey } }),
   // Without a token: taking back needs the key only.

@@ -84,7 +84,7 @@ const sentence = (error) => (error instanceof Offline ? t("offline") : errorText
 
 /** What the worker released is sent when the network is back. */
 async function online() {
-  const answered = await device.sendAll().catch((error) => { say(sentence(error)); return []; });
+  const answered = await device.renew().then(() => device.sendAll()).catch((error) => { say(sentence(error)); return []; });
   if (answered.length) await show();
 }
 

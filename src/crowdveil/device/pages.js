@@ -1,7 +1,7 @@
 /**
  * The pages of the worker's app: welcome, studies, one study from offer to receipt, my privacy, me.
  */
-import { Problem, api } from "./api.js";
+import { Problem } from "./api.js";
 import { download, h, icon, withValue } from "./dom.js";
 import { date, errorText, language, money, problemText, shownDown, shownUp, t } from "./i18n.js";
 import { refusal, sum, within } from "./ledger.js";
@@ -9,7 +9,7 @@ import { Refusal } from "./refusal.js";
 import { budgetBar, button, choice, help, levelLine, notice, panel, panels, questionField, radio, text } from "./render.js";
 import { visible } from "./study.js";
 import { budget } from "./worker.js";
-/** @import { Charge, Context, Draft, Entry, Line, Offer, State, Study } from "./types.js" */
+/** @import { Charge, Context, Draft, Entry, Keep, Line, Offer, State, Study } from "./types.js" */
 
 const LEVELS = ["high", "medium", "low", "none"];
 
@@ -177,7 +177,8 @@ function answering({ device, act, go, show }, study, draft) {
     time && help(t("study.late", { time })),
     ...shown.values(), notice("warn", t("answer.once")), trouble,
     button("answer.protect", protect, "main"),
-    button("answer.back", () => go(() => device.put("drafts", study.id, undefined))),
+    button("answer.back", () => go(() => device.chooseAgain(study))),
+    button("answer.giveBack", () => go(() => device.giveBack(study.id), () => t("answer.givenBack"))),
   ];
 }
 
@@ -246,24 +247,37 @@ function stateOf(entry) {
   return entry ? t(`review.${key}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
 }
 
+/** Which of two accounts this device keeps. @param {any} earned @param {(keep: Keep) => unknown} take */
+function accounts({ own, theirs }, take) {
+  const one = (/** @type {string} */ key, /** @type {any} */ { balance_cents: cents, payee }, /** @type {Keep} */ keep) =>
+    h("div", text("p", `${key}Has`, { balance: money(cents), payee }), button(key, () => take(keep)));
+  return notice("warn", text("p", "me.twoHelp"), one("me.keepMine", own, "mine"), one("me.keepOther", theirs, "other"));
+}
+
 /** @param {Context} context */
 export async function me({ device, state, act, go, release }) {
   const chosen = { level: state.me?.level ?? "medium", cap: (state.me?.cap ?? 0) / 1e9, period: state.me?.period ?? "life" };
   const moved = h("textarea", { readonly: true, rows: 4, "aria-label": t("me.moveText"), hidden: true });
   const brought = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 4, name: "import", autocomplete: "off" }));
-  const earned = state.me?.token ? await api.payments(state.me.token).catch(() => null) : null;
+  const lost = (/** @type {unknown} */ error) => notice("warn", errorText(error), afterAsking("me.anew", () => go(() => device.startAnew())));
+  const earned = await device.earned(state.me).catch(lost);
   const save = () => go(() => device.saveMe({ ...chosen, cap: chosen.cap * 1e9 }), () => t("me.saved"));
   const reveal = () => act(async () => { moved.textContent = await device.moveOut(); moved.hidden = false; });
-  const take = () => go(() => device.moveIn(brought.value), (n) => t("me.imported", { n }));
+  const two = h("div");
+  const ask = (/** @type {any} */ error) => {
+    if (error.key === "account.two") two.replaceChildren(accounts(error.values, take));
+    throw error;
+  };
+  const take = (/** @type {Keep | undefined} */ keep) => go(() => device.moveIn(brought.value, keep).catch(ask), (n) => t("me.imported", { n }));
   return [
     text("h1", "me.title"),
-    earned && h("dl.card", fact("me.balance", money(earned.balance_cents)), fact("me.payee", earned.payee)),
+    earned instanceof Node ? earned : earned && h("dl.card", fact("me.balance", money(earned.balance_cents)), fact("me.payee", earned.payee)),
     levelChoice("me.level", chosen), capField("me.cap", chosen), help(t("me.capHelp")),
     choice(t("me.period"), ["life", "year"], chosen.period, (value) => { chosen.period = value === "year" ? "year" : "life"; }, (value) => t(`me.period.${value}`)),
     help(t("me.periodHelp")),
     button("me.save", save, "main"),
     text("h2", "me.move"), help(t("me.moveHelp")), button("me.moveShow", reveal), moved,
-    h("label.field", h("span", t("me.importText")), brought), button("me.import", take),
+    h("label.field", h("span", t("me.importText")), brought), button("me.import", () => take(undefined)), two,
     text("h2", "me.data"),
     button("me.export", () => act(async () => download("crowdveil-my-data.json", await device.exportData()))), help(t("me.exportHelp")),
     afterAsking("me.delete", () => go(() => device.leave())),

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "fce6ab748da0d4e08923e5842170eefd7d4012d787235f7ff254e83d7cb24b3c";
+const RELEASE = "4b732b49fd5c6ad47adede8c4c0c0e82104db7ad9558c019002c1149dce25585";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

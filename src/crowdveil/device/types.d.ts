@@ -164,7 +164,11 @@ export type Finished = <T>(request: IDBRequest<T>) => Promise<T>;
 export type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
 
 // the worker and the pages
-export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string; brokerKey?: string };
+export type Me = { level: string; cap: number; period: "life" | "year"; language?: string; token?: string; renewAfter?: string; brokerKey?: string };
+/** Where both devices have an account, one must be chosen. */
+export type Keep = "mine" | "other";
+export type MoveIn = (text: string, keep?: Keep) => Promise<number>;
+export type AccountAfter = (other: Me | undefined, keep?: Keep) => Promise<Pick<Me, "token" | "renewAfter">>;
 export type WithToken = <T>(call: (token: string) => Promise<T>) => Promise<T>;
 export type Draft = { level: string; expires: string; answers: Record<string, string> };
 export type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
@@ -211,10 +215,12 @@ export type Api = {
   myStudies: (token: string) => Promise<any>;
   me: (token: string) => Promise<any>;
   change: (token: string, changed: object) => Promise<any>;
+  renew: (token: string) => Promise<any>;
   leave: (token: string) => Promise<any>;
   exportMine: (token: string) => Promise<any>;
   payments: (token: string) => Promise<any>;
   reserve: (token: string, id: string, level: string, sha256: string) => Promise<any>;
+  cancel: (token: string, id: string) => Promise<any>;
   submit: (token: string, entry: Entry) => Promise<any>;
   withdraw: (id: string, key: string) => Promise<any>;
 };

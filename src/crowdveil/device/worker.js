@@ -7,10 +7,13 @@ import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 import { signed } from "./signature.js";
 import { checkEntry, readStudy } from "./study.js";
-/** @import { DrawsOf, Entry, LogEntry, Me, State, Store, Study, Table, WithToken, Write } from "./types.js" */
+/** @import { AccountAfter, DrawsOf, Entry, LogEntry, Me, MoveIn, State, Store, Study, Table, WithToken, Write } from "./types.js" */
 
 /** Refusals for which the broker looked whether it has this very submission, and has not. */
 const LOOKED = ["over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn"];
+
+/** The broker's copy takes no higher cap. */
+const MOST_CAP = 100e9;
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
@@ -53,29 +56,43 @@ export class Device {
 
   /** @param {Partial<Me>} changed */
   async saveMe(changed) {
-    const { me, earlier } = await this.store.update(({ settings, ledger }) => {
-      const value = { ...settings.get("me"), ...changed };
-      const before = beyond(spent(ledger.values()), spent(ledger.values(), since(value)));
-      return { result: { me: value, earlier: before.epsilon }, writes: [{ table: "settings", key: "me", value }] };
+    await this.store.update(({ settings }) => {
+      const value = defined({ ...settings.get("me"), ...changed });
+      return { writes: [{ table: "settings", key: "me", value }] };
     });
-    // The broker's guard never forgets, so it is told the cap on top of what earlier periods spent.
-    if (me.token && (changed.cap || changed.level || changed.period)) {
-      await api.change(me.token, { default_level: me.level, epsilon_cap_nano: me.cap + earlier });
-    }
+    if (changed.cap || changed.level || changed.period) await this.meetMirror();
   }
 
-  /** Joins first where there is no token or the broker does not know it. @type {WithToken} */
+  /** Joins first where there is no account yet. One that is gone is never replaced unasked: its pay would be gone, too. @type {WithToken} */
   async withToken(call) {
     const { me } = await this.load();
     if (!me) throw new Error("start first");
-    try {
-      if (me.token) return await call(me.token);
-    } catch (error) {
-      if (!isUnknown(error)) throw error;
-    }
-    const { token } = await api.join(me.level, me.cap);
-    await this.saveMe({ token });
+    if (me.token) return call(me.token).catch(orElse(isUnknown, accountGone));
+    const { token, expires } = await api.join(me.level, me.cap);
+    await this.saveMe({ token, renewAfter: halfway(expires) });
     return call(token);
+  }
+
+  /** A key to the account lasts a year; halfway a fresh one is fetched. */
+  async renew() {
+    const { me } = await this.load();
+    if (!me?.token || (me.renewAfter ?? "") > new Date().toISOString()) return;
+    const fresh = await api.renew(me.token).catch(orElse(isUnknown, accountGone)).catch(orElse(isOfBroker, () => null));
+    if (!fresh) return;
+    await this.store.update(({ settings }) => {
+      const now = settings.get("me"), value = { ...now, token: fresh.token, renewAfter: halfway(fresh.expires) };
+      return { writes: now?.token === me.token ? [{ table: "settings", key: "me", value }] : [] };
+    });
+  }
+
+  /** Begin a new account in place of one that is gone; the ledger stays. */
+  startAnew() {
+    return this.saveMe({ token: undefined, renewAfter: undefined });
+  }
+
+  /** What was earned and by whom; null where nobody can say now. @param {Me | undefined} me */
+  async earned(me) {
+    return me?.token ? api.payments(me.token).catch(orElse(isUnknown, accountGone)).catch(orElse(isOfBroker, () => null)) : null;
   }
 
   /** The broker's public key: the one this device saw first. Another one later is not believed. @returns {Promise<string>} */
@@ -141,6 +158,7 @@ export class Device {
 
   /** Hold a place at this level and begin a draft. @param {Study} study @param {string} level */
   async accept(study, level) {
+    await this.meetMirror();
     const { expires } = await this.reserve(study, level);
     await this.put("drafts", study.id, { level, expires, answers: {} });
   }
@@ -148,6 +166,19 @@ export class Device {
   /** A place that is held already stays held. @param {Study} study @param {string} level @returns {Promise<{expires: string}>} */
   reserve({ id, sha256 }, level) {
     return this.withToken((token) => api.reserve(token, id, level, sha256)).catch(orElse(isOffline, () => ({ expires: "" })));
+  }
+
+  /** Nothing was drawn: the place, the money and the budget that were held are free again. @param {string} id */
+  async giveBack(id) {
+    const { me } = await this.load();
+    if (me?.token) await api.cancel(me.token, id).catch(orElse((error) => isAbsent(error) || isUnknown(error), () => null));
+    await this.put("drafts", id, undefined);
+  }
+
+  /** A new choice takes the place of the old one; until then nothing is held, unless that would cost an invitation. @param {Study} study */
+  async chooseAgain({ id, definition }) {
+    if (definition.selection?.policy === "first-come") await this.giveBack(id).catch(orElse(isOffline, () => null));
+    await this.put("drafts", id, undefined);
   }
 
   /** @param {string} id @param {Map<string, string>} answers */
@@ -160,7 +191,7 @@ export class Device {
 
   /** Charge, draw, store. A device that was set back learns first what it has forgotten. @param {Study} study @param {string} levelName @param {Map<string, string>} answers */
   async protect(study, levelName, answers) {
-    await this.takeOverMirror();
+    await this.meetMirror();
     const { me, outbox } = await this.load(), level = study.levels.find((each) => each.name === levelName);
     if (!me || !level) throw new Refusal("study.level", { got: levelName });
     // Reports that would not be taken must not cost anything.
@@ -232,41 +263,57 @@ export class Device {
     return exportLedger(lines.values(), { me, outbox: [...outbox.values()].map((entry) => ({ ...entry, answers: {} })) });
   }
 
-  /** No spend forgotten, nothing drawn again, no cap raised. @param {string} text */
-  async moveIn(text) {
+  /** No spend forgotten, nothing drawn again, no cap raised, no account lost. @type {MoveIn} */
+  async moveIn(text, keep) {
     const { lines, outbox: entries = [], me: other } = importLedger(text);
     refuseUnless(Array.isArray(entries) && (!other || Number.isSafeInteger(other.cap)), "ledger.format");
+    const account = await this.accountAfter(other, keep);
     const added = await this.store.update(({ ledger, outbox, settings }) => {
       const more = merge(ledger, lines, drawsOf(outbox.values()), drawsOf(entries)), mine = settings.get("me") ?? other;
-      const me = { ...other, ...mine, token: other?.token, level: other?.level, cap: Math.min(mine?.cap, other?.cap) };
+      const me = defined({ ...other, ...mine, ...account, level: other?.level, cap: Math.min(mine?.cap, other?.cap) });
       /** @type {Write[]} */
       const writes = more.map((value) => ({ table: "ledger", key: value.key, value }));
       for (const value of entries) if (!outbox.has(value.study)) writes.push({ table: "outbox", key: value.study, value });
       if (other) writes.push({ table: "settings", key: "me", value: me });
       return { result: more.length, writes };
     });
-    await this.takeOverMirror();
+    await this.meetMirror();
     return added;
   }
 
-  /** Start no lower than what the broker's copy says was spent, where it can be asked. */
-  async takeOverMirror() {
+  /** The only account there is, else the one that the worker chose. Two keys may be of one account. @type {AccountAfter} */
+  async accountAfter(other, keep) {
+    const { me: mine } = await this.load(), keyOf = (/** @type {Me | undefined} */ me) => ({ token: me?.token, renewAfter: me?.renewAfter });
+    if (!mine?.token || !other?.token || mine.token === other.token) return keyOf(mine?.token ? mine : other);
+    const [own, theirs] = await Promise.all([mine.token, other.token].map((token) => api.payments(token).catch(orElse(isUnknown, () => null))));
+    if (!theirs || own?.payee === theirs.payee) return keyOf(mine);
+    if (own && !keep) throw new Refusal("account.two", { own, theirs });
+    return keyOf(own && keep === "mine" ? mine : other);
+  }
+
+  /** Start no lower than what the broker's copy says was spent, and have that copy know the cap, where it can be asked. */
+  async meetMirror() {
     const { me } = await this.load();
-    const told = me?.token && await api.me(me.token).catch(orElse((error) => isOffline(error) || isUnknown(error), () => null));
-    if (!told) return;
-    const { epsilon_spent_nano: epsilon, rho_spent_nano: rho } = told.budget;
+    const told = me?.token && await api.me(me.token).catch(orElse(isAway, () => null));
+    if (!me?.token || !told) return;
+    const { epsilon_spent_nano: epsilon, rho_spent_nano: rho, epsilon_cap_nano: cap } = told.budget;
     if (![epsilon, rho].every(Number.isSafeInteger)) return;
     await this.store.update(({ ledger }) => {
       // ε is exact on both sides; ρ is searched, and a hair more of it alone is nothing forgotten.
       const line = epsilon > spent(ledger.values()).epsilon ? carryOver(ledger, { epsilon, rho }, today()) : null;
       return { writes: line ? [{ table: "ledger", key: line.key, value: line }] : [] };
     });
+    const { lines } = await this.load(), earlier = beyond(spent(lines.values()), spent(lines.values(), since(me))).epsilon;
+    // The broker's guard never forgets, so it is told the cap on top of what earlier periods spent.
+    const wanted = { default_level: me.level, epsilon_cap_nano: Math.min(me.cap + earlier, MOST_CAP) };
+    if (cap === wanted.epsilon_cap_nano && told.default_level === me.level) return;
+    await api.change(me.token, wanted).catch(orElse(isAway, () => null));
   }
 
   /** Everything about me: from this device and from the broker. */
   async exportData() {
     const { me, lines, outbox, drafts } = await this.load();
-    const broker = me?.token ? await api.exportMine(me.token).catch(orElse(isOffline, () => null)) : null;
+    const broker = me?.token ? await api.exportMine(me.token).catch(orElse(isAway, () => null)) : null;
     const device = { me: { ...me, token: undefined }, ledger: [...lines.values()], sent: [...outbox.values()], drafts: Object.fromEntries(drafts) };
     return JSON.stringify({ device, broker }, null, 2);
   }
@@ -286,6 +333,23 @@ const isOffline = (error) => error instanceof Offline;
 
 /** The broker does not know this account any more. @param {unknown} error */
 const isUnknown = (error) => error instanceof Problem && error.status === 401;
+
+/** Nobody there who knows this account. @param {unknown} error */
+const isAway = (error) => isOffline(error) || isUnknown(error);
+
+/** No answer, or no good one. @param {unknown} error */
+const isOfBroker = (error) => error instanceof Offline || error instanceof Problem;
+
+const accountGone = () => { throw new Refusal("account.unknown"); };
+
+/** @param {string} expires */
+function halfway(expires) {
+  const now = Date.now();
+  return new Date(now + ((Date.parse(expires) || now) - now) / 2).toISOString();
+}
+
+/** What is not there has no name: canonical text knows no "undefined". @param {Me} me */
+const defined = (me) => Object.fromEntries(Object.entries(me).filter(([, value]) => value !== undefined));
 
 /** @param {unknown} error */
 const isAbsent = (error) => error instanceof Problem && error.code === "not-found";
