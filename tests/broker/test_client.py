@@ -275,7 +275,7 @@ def test_a_budget_that_is_too_small_is_noticed_before_anything_is_drawn_or_held(
     study = signed["definition"]["id"]
     with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=1.5) as worker:
         worker.sign_up()
-        with pytest.raises(BudgetError, match="left but"):
+        with pytest.raises(BudgetError, match=r"left but .* choose a higher level of privacy, answer fewer questions"):
             worker.answer(study, {"ill": "yes"})
         assert worker.ledger.loss("me").epsilon == 0
         assert worker._broker.call("GET", "/workers/me")["budget"]["epsilon_held_nano"] == 0
@@ -443,6 +443,102 @@ def test_a_device_that_was_set_back_does_not_spend_twice(
         worker.raise_cap(2 * spent)
         worker.answer(other, {})
         assert worker.ledger.loss("me").epsilon == pytest.approx(2 * spent, abs=1e-8)
+
+
+def test_a_key_is_renewed_halfway_through_its_year(sqlite_server: Any, tmp_path: Path) -> None:
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.sign_up()
+        first, payee = worker._broker.token, worker.payments()["payee"]
+        assert worker._broker.token == first, "not before"
+        worker._memory.remember("renew-after", "2020-01-01T00:00:00+00:00")
+        assert worker.payments()["payee"] == payee
+        second = worker._broker.token
+        worker._memory.forget("renew-after")  # a home of an earlier version
+        worker.studies()
+        third = worker._broker.token
+        assert len({first, second, third}) == 3
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        assert worker.payments()["payee"] == payee
+        assert worker._broker.token == third
+
+
+def test_an_account_that_is_gone_is_told_and_never_replaced_unasked(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = signed["definition"]["id"]
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        first = worker.sign_up()
+        worker.answer(study, {})
+        spent = worker.ledger.loss("me").epsilon
+        with pytest.raises(InputError, match="would lose what it earned"):
+            worker.begin_anew()
+        sqlite_server.broker(worker._broker.token).call("DELETE", "/workers/me")
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        for call in (worker.sign_up, worker.payments, worker.studies, worker.catch_up):
+            with pytest.raises(ProblemError, match=r"no longer knows this device's key.*sign-up --anew"):
+                call()
+        assert worker.begin_anew() != first
+        assert worker.payments()["balance_cents"] == 0
+        assert worker.ledger.loss("me").epsilon == spent
+        worker.withdraw(study)
+
+
+def test_the_cap_of_the_sign_up_is_remembered(sqlite_server: Any, tmp_path: Path) -> None:
+    def mirrored(worker: Worker) -> int:
+        return int(worker._broker.call("GET", "/workers/me")["budget"]["epsilon_cap_nano"])
+
+    with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=2.0) as worker:
+        worker.sign_up()
+    for given, cap in ((None, 2.0), (9.0, 2.0), (1.5, 1.5)):
+        with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=given) as worker:
+            worker.catch_up()
+            assert (worker.ledger.budget.epsilon, mirrored(worker)) == (cap, cap * 1e9)
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.catch_up()
+        worker._memory.forget("first-cap")
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:  # a home of an earlier version
+        worker.catch_up()
+        assert (worker.ledger.budget.epsilon, mirrored(worker)) == (2.0, 2e9)
+        worker.raise_cap(6.0)
+    with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=4.0) as worker:
+        worker.catch_up()
+        assert (worker.ledger.budget.epsilon, mirrored(worker)) == (6.0, 6e9)
+
+
+def test_a_cap_raised_without_a_broker_reaches_it_before_the_next_draw(sqlite_server: Any, tmp_path: Path) -> None:
+    class Offline(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            raise httpx.ConnectError("no network")
+
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.sign_up()
+    with Worker(Broker(sqlite_server.address, transport=Offline(), attempts=1), tmp_path) as worker:
+        worker.raise_cap(6.0)
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.catch_up()
+        assert worker.ledger.budget.epsilon == 6.0
+        assert worker._broker.call("GET", "/workers/me")["budget"]["epsilon_cap_nano"] == 6_000_000_000
+
+
+def test_a_cap_that_the_broker_refuses_is_not_kept(sqlite_server: Any, tmp_path: Path) -> None:
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        worker.sign_up()
+        with pytest.raises(ProblemError, match="epsilon_cap_nano"):
+            worker.raise_cap(101.0)
+        assert worker.ledger.budget.epsilon == 4.0
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        assert worker.ledger.budget.epsilon == 4.0
+
+
+def test_nobody_else_can_read_what_a_device_keeps(sqlite_server: Any, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with Worker(Broker(sqlite_server.address), tmp_path):
+        (tmp_path / "ledger.sqlite3").chmod(0o644)  # as earlier versions made it
+    with Worker(Broker(sqlite_server.address), tmp_path):
+        assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+            "device.sqlite3": 0o600,
+            "ledger.sqlite3": 0o600,
+        }
 
 
 def test_what_is_not_an_option_or_not_a_question_is_refused(

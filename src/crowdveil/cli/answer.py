@@ -23,7 +23,7 @@ Home = Annotated[Path, typer.Option(envvar="CROWDVEIL_HOME", help="Where this de
 _HOME = Path.home() / ".crowdveil"
 
 
-def _worker(address: str, home: Path, *, epsilon_cap: float = 4.0) -> Any:
+def _worker(address: str, home: Path, *, epsilon_cap: float | None = None) -> Any:
     from crowdveil.client import Broker, Worker
 
     return Worker(Broker(address), home, epsilon_cap=epsilon_cap)
@@ -33,13 +33,14 @@ def _worker(address: str, home: Path, *, epsilon_cap: float = 4.0) -> Any:
 def sign_up(
     level: Annotated[str, typer.Option(help="Your default level: none, low, medium or high.")] = "medium",
     cap: Annotated[float, typer.Option(help="The ε you are ready to spend in all, for life.")] = 4.0,
+    anew: Annotated[bool, typer.Option("--anew", help="In place of an account the broker knows no more.")] = False,
     address: Address = HERE,
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
     """Become a worker: no name, no address. Example: crowdveil answer sign-up --level medium"""
     with _worker(address, home, epsilon_cap=cap) as worker:
-        key = worker.sign_up(default_level=level)
+        key = (worker.begin_anew if anew else worker.sign_up)(default_level=level)
     show({"id": key, "home": str(home)}, as_json=as_json, human=lambda: typer.echo(f"worker {key}, kept in {home}"))
 
 

@@ -34,6 +34,10 @@ class Memory:
         with self._lock:
             self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._connection.execute("DELETE FROM facts WHERE name = ?", (name,))
+
     def log_head(self) -> tuple[int, str]:
         """The last line of the public log that this device has seen: its number and hash; 0 before the first."""
         with self._lock:

@@ -9,7 +9,9 @@ import hashlib
 import json
 import secrets
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,12 @@ from crowdveil.errors import InputError
 from crowdveil.sampler import draw
 
 _ME = "me"
+_USUAL_CAP = 4.0
+_UNAUTHORIZED = 401
+_GONE = (
+    "the broker no longer knows this device's key: it was not used for a year, or the account was erased; begin a new "
+    "account with begin_anew (crowdveil answer sign-up --anew), which keeps the ledger but not what the old one earned"
+)
 # Refusals for which the broker looked whether it has this very submission, and has not.
 _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
 
@@ -43,20 +51,30 @@ class Sent:
 class Worker:
     """One device of one worker; everything it must remember is in the directory `home`.
 
-    The cap is the worker's own: the ledger here refuses what passes it, whatever the broker says.
+    The cap is the worker's own: the ledger here refuses what passes it, whatever the broker says. It is remembered from
+    the sign-up on (ε 4 unless said otherwise): an `epsilon_cap` given later can only lower it, and what `raise_cap` has
+    set counts from then on.
     """
 
     def __init__(
-        self, broker: Broker, home: str | Path, *, epsilon_cap: float = 4.0, entropy: Entropy | None = None
+        self, broker: Broker, home: str | Path, *, epsilon_cap: float | None = None, entropy: Entropy | None = None
     ) -> None:
         self._home = Path(home).expanduser()
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._broker = broker
         self._memory = Memory(self._home / "device.sqlite3")
+        _make_private(self._home / "ledger.sqlite3")
         self._storage = SqliteStorage(self._home / "ledger.sqlite3")
-        self.ledger = Ledger(Budget(float(self._memory.fact("epsilon-cap") or epsilon_cap)), self._storage)
+        self.ledger = Ledger(Budget(self._cap(epsilon_cap)), self._storage)
         self._entropy = SystemEntropy() if entropy is None else entropy
         self._broker.token = self._memory.fact("token") or broker.token
+
+    def _cap(self, given: float | None) -> float:
+        if (chosen := self._memory.fact("epsilon-cap")) is not None:
+            return float(chosen)
+        if (first := self._memory.fact("first-cap")) is None:
+            return _USUAL_CAP if given is None else given
+        return float(first) if given is None else min(float(first), given)
 
     def close(self) -> None:
         self._broker.close()
@@ -70,29 +88,104 @@ class Worker:
         self.close()
 
     def sign_up(self, *, default_level: str = "medium") -> str:
-        """An account without a name; the token stays in `home`. A second call returns the same account."""
+        """An account without a name; the token stays in `home`. A second call returns the same account.
+
+        One that the broker no longer knows is told, never replaced unasked: `begin_anew` does that.
+        """
         if (known := self._memory.fact("id")) is not None:
+            self._is_known()
             return known
-        cap = self.ledger.budget.cap.epsilon
-        made = self._broker.call("POST", "/workers", {"default_level": default_level, "epsilon_cap_nano": cap})
-        for name in ("token", "id", "default_level"):
+        budget = self.ledger.budget
+        wishes = {"default_level": default_level, "epsilon_cap_nano": budget.cap.epsilon}
+        made = self._broker.call("POST", "/workers", wishes)
+        self._memory.remember("first-cap", repr(budget.epsilon))
+        for name in ("id", "default_level"):
             self._memory.remember(name, made[name])
+        self._keep_token(made)
         self._broker_key()
-        self._broker.token = made["token"]
         return str(made["id"])
 
-    def catch_up(self) -> None:
-        """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen."""
-        mirrored, spent = self._broker.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
-        if mirrored["epsilon_spent_nano"] <= spent.epsilon and mirrored["rho_spent_nano"] <= spent.rho:
+    def begin_anew(self, *, default_level: str = "medium") -> str:
+        """A new account in place of one that the broker no longer knows; the ledger, and every draw, stays."""
+        try:
+            alive = self._memory.fact("id") is not None and self._is_known()
+        except ProblemError as refused:
+            if refused.status != _UNAUTHORIZED:
+                raise
+            alive = False
+        if alive:
+            raise InputError("this device has an account; a new one would lose what it earned", fix="erase it first")
+        self._forget_account()
+        return self.sign_up(default_level=default_level)
+
+    def _forget_account(self) -> None:
+        for name in ("id", "token", "renew-after"):
+            self._memory.forget(name)
+        self._broker.token = ""
+
+    def _is_known(self) -> bool:
+        """Whether the broker says so; one that does not answer says nothing. Raises where it no longer does."""
+        try:
+            self._call("GET", "/workers/me")
+        except ProblemError as refused:
+            if refused.status:
+                raise
+            return False
+        return True
+
+    def _call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+        """As this worker: with a key that is renewed in time, and in plain words where it is known no more."""
+        self._renew()
+        try:
+            return self._broker.call(method, path, body, **headers)
+        except ProblemError as refused:
+            if refused.status == _UNAUTHORIZED and self._memory.fact("token") is not None:
+                raise ProblemError(_UNAUTHORIZED, {"type": refused.code, "detail": _GONE}) from None
+            raise
+
+    def _renew(self) -> None:
+        """A key lasts a year; halfway a fresh one is fetched. Where that fails, the next call tries again."""
+        due = self._memory.fact("renew-after")
+        if self._memory.fact("token") is None or (due is not None and datetime.now(UTC).isoformat() < due):
             return
-        epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
-        key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
-        self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
+        with suppress(ProblemError):
+            self._keep_token(self._broker.call("POST", "/workers/me/tokens", {"label": "renewed"}))
+
+    def _keep_token(self, made: dict[str, Any]) -> None:
+        now = datetime.now(UTC)
+        halfway = now + (datetime.fromisoformat(made["expires"]) - now) / 2
+        self._memory.remember("token", made["token"])
+        self._memory.remember("renew-after", halfway.isoformat())
+        self._broker.token = made["token"]
+
+    def catch_up(self) -> None:
+        """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen.
+
+        And the broker's guard learns the cap where it has another.
+        """
+        mirrored, spent = self._call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
+        if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:
+            epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
+            key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
+            self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
+        self._agree_on_cap(mirrored["epsilon_cap_nano"])
+
+    def _agree_on_cap(self, mirrored: int) -> None:
+        """What this device remembers counts; one that remembers no cap takes no higher one than the broker was told."""
+        known = self._memory.fact("epsilon-cap") or self._memory.fact("first-cap")
+        if known is None and 0 < mirrored < self.ledger.budget.cap.epsilon:
+            self._memory.remember("first-cap", repr(amount_of(mirrored)))
+            self.ledger = Ledger(Budget(amount_of(mirrored)), self._storage)
+        if (cap := self.ledger.budget.cap.epsilon) != mirrored:
+            self._call("PATCH", "/workers/me", {"epsilon_cap_nano": cap})
+
+    def _keep_cap(self, budget: Budget) -> None:
+        self.ledger = Ledger(budget, self._storage)
+        self._memory.remember("epsilon-cap", repr(budget.epsilon))
 
     def studies(self) -> list[dict[str, Any]]:
         """What this worker may answer."""
-        return list(self._broker.call("GET", "/workers/me/studies")["items"])
+        return list(self._call("GET", "/workers/me/studies")["items"])
 
     def study(self, key: str) -> Study:
         """A study, checked: hash, signature, the whole public log, every channel, every charge.
@@ -142,7 +235,7 @@ class Worker:
         self.catch_up()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
-            self._broker.call("PUT", f"/studies/{study.id}/reservation", reserve)
+            self._call("PUT", f"/studies/{study.id}/reservation", reserve)
         return self.ledger.release(
             _ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes), at_stake=at_stake
         )
@@ -172,7 +265,7 @@ class Worker:
     def _send(self, study: Study, parcel: dict[str, Any]) -> Sent:
         path, body = f"/studies/{study.id}/submissions", parcel["body"]
         try:
-            receipt = self._broker.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
+            receipt = self._call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
         except ProblemError as refused:
             unsure = refused.repeated or self._memory.fact(_left(study)) is not None
             if refused.left:
@@ -198,14 +291,23 @@ class Worker:
         return [json.loads(receipt) for receipt in self._memory.receipts()]
 
     def payments(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._broker.call("GET", "/workers/me/payments")
+        found: dict[str, Any] = self._call("GET", "/workers/me/payments")
         return found
 
     def raise_cap(self, epsilon_cap: float) -> None:
-        """Only the worker can, and only here; the broker's guard follows."""
-        self.ledger = Ledger(Budget(epsilon_cap), self._storage)
-        self._memory.remember("epsilon-cap", repr(epsilon_cap))
-        self._broker.call("PATCH", "/workers/me", {"epsilon_cap_nano": self.ledger.budget.cap.epsilon})
+        """Only the worker can, and only here; the broker's guard follows, later where it cannot be reached now.
+
+        A lower cap counts in any case; a higher one that the broker refuses (it takes none above ε 100) does not.
+        """
+        budget = Budget(epsilon_cap)
+        if budget.cap.epsilon <= self.ledger.budget.cap.epsilon:
+            self._keep_cap(budget)
+        try:
+            self._call("PATCH", "/workers/me", {"epsilon_cap_nano": budget.cap.epsilon})
+        except ProblemError as refused:
+            if refused.status:
+                raise
+        self._keep_cap(budget)
 
     def erase(self) -> None:
         """Withdraw every submission, then erase the account.
@@ -219,7 +321,14 @@ class Worker:
                 except ProblemError as refused:
                     if refused.code != "not-found":
                         raise
-        self._broker.call("DELETE", "/workers/me")
+        self._call("DELETE", "/workers/me")
+        self._forget_account()
+
+
+def _make_private(path: Path) -> None:
+    """Ledgers of earlier versions could be read by others on the same machine."""
+    if path.exists():
+        path.chmod(0o600)
 
 
 def _key(study: Study) -> str:
