@@ -491,6 +491,7 @@ def test_the_cap_of_the_sign_up_is_remembered(sqlite_server: Any, tmp_path: Path
         worker.sign_up()
     for given, cap in ((None, 2.0), (9.0, 2.0), (1.5, 1.5)):
         with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=given) as worker:
+            assert worker.ledger.budget.epsilon == cap, "whatever the broker says"
             worker.catch_up()
             assert (worker.ledger.budget.epsilon, mirrored(worker)) == (cap, cap * 1e9)
     with Worker(Broker(sqlite_server.address), tmp_path) as worker:

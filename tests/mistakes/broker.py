@@ -80,10 +80,18 @@ MUTANTS = (
     Mutant(
         "SDK: a device that was set back starts anew",
         "client/worker.py",
-        'if mirrored["epsilon_spent_nano"] <= spent.epsilon and mirrored["rho_spent_nano"] <= spent.rho:',
-        'if mirrored["epsilon_spent_nano"] <= spent.epsilon or not spent.epsilon < 0:',
+        'if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:',
+        'if mirrored["epsilon_spent_nano"] > spent.epsilon and spent.epsilon < 0:',
         SDK,
         "set_back or fresh_device",
+    ),
+    Mutant(
+        "SDK: the cap of the sign-up is forgotten",
+        "client/worker.py",
+        'self._memory.remember("first-cap", repr(budget.epsilon))',
+        "",
+        SDK,
+        "cap_of_the_sign_up",
     ),
     Mutant(
         "broker: holds are not counted as spent",

@@ -122,4 +122,27 @@ MUTANTS = (
         DEVICE_LEDGER,
         "never_replaced",
     ),
+    Mutant(
+        "JavaScript: 1 passes for true",
+        "device/fields.js",
+        'flag = must((value) => typeof value === "boolean")',
+        "flag = must((value) => value === 1 || typeof value === 'boolean')",
+        DEVICE_LEDGER,
+        "another_kind",
+    ),
+    Mutant(
+        "SDK: 1 passes for true",
+        "client/fields.py",
+        "lambda value: isinstance(value, bool))",
+        "lambda value: value == 1 or isinstance(value, bool))",
+        "tests/client/test_study.py",
+    ),
+    Mutant(
+        "a ledger's file that others can read",
+        "accounting/sqlite.py",
+        "os.O_WRONLY, 0o600",
+        "os.O_WRONLY, 0o644",
+        "tests/accounting/test_ledger.py",
+        "nobody_else",
+    ),
 )
