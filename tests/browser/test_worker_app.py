@@ -513,6 +513,9 @@ def test_a_study_changed_after_consent_and_a_rewritten_log_are_noticed(page: Pag
     broker.open(other)
     page.reload()
     expect(page.get_by_role("alert")).to_contain_text("the public log was rewritten")
+    page.get_by_role("button", name="Give this study back").click()
+    expect(page.get_by_role("status")).to_contain_text("Given back")
+    expect(page.get_by_role("button", name="Give this study back")).to_have_count(0)
 
 
 def test_a_budget_that_is_too_small_is_said_before_answering(page: Page, broker: FixtureBroker) -> None:

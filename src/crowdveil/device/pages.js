@@ -97,8 +97,8 @@ export async function study(context, id) {
     return [h("h1", read.definition.title), ...content];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const entry = state.outbox.get(id);
-    return [text("h1", "study.refused"), notice("bad", errorText(error)), entry && help(stateOf(entry)), entry && takeBack(context, entry), backLink()];
+    const entry = state.outbox.get(id), undo = entry ? [help(stateOf(entry)), takeBack(context, entry)] : [state.drafts.has(id) && giveBack(context, id)];
+    return [text("h1", "study.refused"), notice("bad", errorText(error)), ...undo, backLink()];
   }
 }
 
@@ -151,7 +151,8 @@ function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
 }
 
 /** @param {Context} context @param {Study} study @param {Draft} draft */
-function answering({ device, act, go, show }, study, draft) {
+function answering(context, study, draft) {
+  const { device, act, go, show } = context;
   const answers = new Map(Object.entries(draft.answers)), trouble = h("div", { "aria-live": "assertive" });
   const shown = new Map(study.questions.map((question) => [question.id, questionField(question, answers.get(question.id), (symbol) => {
     if (symbol === undefined) answers.delete(question.id);
@@ -178,8 +179,13 @@ function answering({ device, act, go, show }, study, draft) {
     ...shown.values(), notice("warn", t("answer.once")), trouble,
     button("answer.protect", protect, "main"),
     button("answer.back", () => go(() => device.chooseAgain(study))),
-    button("answer.giveBack", () => go(() => device.giveBack(study.id), () => t("answer.givenBack"))),
+    giveBack(context, study.id),
   ];
+}
+
+/** @param {Context} context @param {string} id */
+function giveBack({ device, go }, id) {
+  return button("answer.giveBack", () => go(() => device.giveBack(id), () => t("answer.givenBack")));
 }
 
 /** @param {Context} context @param {Study} study @param {Entry} entry */
