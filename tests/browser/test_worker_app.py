@@ -252,33 +252,36 @@ def test_taking_over_a_device_that_never_joined_keeps_the_account(
     assert before in other.evaluate(MOVED_OUT)
 
 
-def test_of_two_accounts_the_worker_chooses_which_one_stays(
+def test_of_two_accounts_each_device_keeps_its_own_and_says_so(
+    device: Callable[..., BrowserContext], broker: FixtureBroker
+) -> None:
+    page, other = device().new_page(), device().new_page()
+    joined(page, broker)
+    joined(other, broker)
+    mine, theirs = (each.evaluate(STATE)["me"] for each in (page, other))
+    assert mine["token"] != theirs["token"]
+    take_over(page, other.evaluate(MOVED_OUT))
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    expect(page.get_by_role("status")).to_contain_text("its balance stays with the other device")
+    assert page.evaluate(STATE)["me"] == mine
+    # The text of one's own account says nothing of another.
+    take_over(page, page.evaluate(MOVED_OUT))
+    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    expect(page.get_by_role("status")).not_to_contain_text("balance")
+
+
+def test_a_device_whose_account_is_gone_takes_the_other_devices(
     device: Callable[..., BrowserContext], broker: FixtureBroker
 ) -> None:
     page, other = device().new_page(), device().new_page()
     joined(page, broker)
     joined(other, broker)
     mine, theirs = (each.evaluate(STATE)["me"]["token"] for each in (page, other))
-    assert mine != theirs
     text = other.evaluate(MOVED_OUT)
+    del broker.payees[mine]
     take_over(page, text)
-    expect(page.get_by_role("status")).to_contain_text("belongs to another account")
-    expect(page.get_by_text("payee code p1")).to_be_visible()
-    assert page.evaluate(STATE)["me"]["token"] == mine
-    page.get_by_role("button", name="Keep the account of this device").click()
     expect(page.get_by_role("status")).to_contain_text("Taken over")
-    assert page.evaluate(STATE)["me"]["token"] == mine
-    page.get_by_label("Text from another device").fill(text)
-    page.get_by_role("button", name="Take it over").click()
-    page.get_by_role("button", name="Use the account of the text").click()
-    expect(page.get_by_role("status")).to_contain_text("Taken over")
-    assert page.evaluate(STATE)["me"]["token"] == theirs
-    # Another key to the same account is no other account.
-    other.evaluate(CHANGE_ME, {"renewAfter": "2020-01-01T00:00:00Z"})
-    other.reload()
-    journey.until(other, f"async () => (await ({STATE})()).me.token !== '{theirs}'")
-    take_over(page, other.evaluate(MOVED_OUT))
-    expect(page.get_by_role("status")).to_contain_text("Taken over")
+    expect(page.get_by_role("status")).not_to_contain_text("balance")
     assert page.evaluate(STATE)["me"]["token"] == theirs
 
 

@@ -1,8 +1,4 @@
-/**
- * The only module that talks to the broker, and the only one that may call fetch: whoever wants to know what
- * leaves the device reads this file.
- */
-/** @import { Api, Call } from "./types.js" */
+/** The only module that may call fetch: whoever wants to know what leaves the device reads this file. */
 
 /** The broker said no, in one sentence. */
 export class Problem extends Error {
@@ -10,7 +6,7 @@ export class Problem extends Error {
   constructor(status, problem) {
     super(String(problem?.detail ?? problem?.title ?? `HTTP ${status}`));
     this.status = status;
-    this.code = String(problem?.type).split("/").pop();
+    this.code = String(problem?.type).replace(/.*\//, "");
   }
 }
 
@@ -19,7 +15,7 @@ export class Offline extends Error {}
 
 /** @type {Call} */
 async function call(method, path, { body, token, headers = {} } = {}) {
-  const request = {
+  const response = await answerOf(`/api/v1/${path}`, {
     method,
     headers: {
       Accept: "application/json",
@@ -28,22 +24,22 @@ async function call(method, path, { body, token, headers = {} } = {}) {
       ...headers,
     },
     body: body && JSON.stringify(body),
-    cache: /** @type {const} */ ("no-store"),
-    referrerPolicy: /** @type {const} */ ("no-referrer"),
-  };
-  const response = await answerOf(`/api/v1/${path}`, request);
+    cache: "no-store",
+    referrerPolicy: "no-referrer",
+  });
   const content = await response.json().catch(() => null);
   if (!response.ok) throw new Problem(response.status, content);
   return content;
 }
 
-/** @param {string} url @param {RequestInit} request */
-function answerOf(url, request) {
-  return fetch(url, { ...request, credentials: "omit" }).catch(() => { throw new Offline(); });
-}
+/** @type {Fetch} */
+const answerOf = (url, request) => fetch(url, { ...request, credentials: "omit" }).catch(() => { throw new Offline(); });
 
 /** @param {string} id */
 const studyAt = (id) => `studies/${encodeURIComponent(id)}`;
+
+/** @type {OfMe} */
+const ofMe = (method, path = "", body) => (token) => call(method, `workers/me${path}`, { token, body });
 
 /** @type {Api} */
 export const api = {
@@ -54,13 +50,13 @@ export const api = {
   study: (id) => call("GET", studyAt(id)),
   log: (after) => call("GET", `log?after=${after}&limit=100`),
   join: (level, cap) => call("POST", "workers", { body: { default_level: level, epsilon_cap_nano: cap } }),
-  myStudies: (token) => call("GET", "workers/me/studies", { token }),
-  me: (token) => call("GET", "workers/me", { token }),
-  change: (token, changed) => call("PATCH", "workers/me", { token, body: changed }),
-  renew: (token) => call("POST", "workers/me/tokens", { token, body: { label: "renewed" } }),
-  leave: (token) => call("DELETE", "workers/me", { token }),
-  exportMine: (token) => call("GET", "workers/me/export", { token }),
-  payments: (token) => call("GET", "workers/me/payments", { token }),
+  myStudies: ofMe("GET", "/studies"),
+  me: ofMe("GET"),
+  change: (token, changed) => ofMe("PATCH", "", changed)(token),
+  renew: ofMe("POST", "/tokens", { label: "renewed" }),
+  leave: ofMe("DELETE"),
+  exportMine: ofMe("GET", "/export"),
+  payments: ofMe("GET", "/payments"),
   reserve: (token, id, level, sha256) =>
     call("PUT", `${studyAt(id)}/reservation`, { token, body: { level, study_sha256: sha256 } }),
   cancel: (token, id) => call("DELETE", `${studyAt(id)}/reservation`, { token }),

@@ -1,14 +1,10 @@
-/**
- * The worker's app: chooses the page by the address, keeps the outbox going, and pins its own code.
- */
-import { Offline } from "./api.js";
+/** The worker's app: chooses the page by the address, keeps the outbox going, and pins its own code. */
 import { h } from "./dom.js";
 import { errorText, language, languages, setLanguage, t } from "./i18n.js";
 import * as pages from "./pages.js";
-import { choice, notice } from "./render.js";
+import { button, choice, notice, text } from "./render.js";
 import { openStore } from "./store.js";
 import { Device } from "./worker.js";
-/** @import { Context } from "./types.js" */
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -31,11 +27,10 @@ let turns = 0;
 
 /** Show the page that the address names, unless another was asked for meanwhile. */
 async function show() {
-  const turn = ++turns, state = await device.load();
-  const path = location.hash.replace(/^#\/?/, "").split("/");
-  const context = { device, state, release, act, go, show };
+  const turn = ++turns, state = await device.load(), path = location.hash.replace(/^#\/?/, "").split("/");
   showFrame(state.me ? path[0] ?? "" : null);
-  const content = await pageOf(context, path).catch((error) => [h("h1", t("error.title")), notice("bad", sentence(error)), pages.backLink()]);
+  const content = await pageOf({ device, state, release, act, go, show }, path)
+    .catch((error) => [text("h1", "error.title"), notice("bad", errorText(error)), pages.backLink()]);
   if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
@@ -44,7 +39,7 @@ async function show() {
   if (!navigator.onLine) say(t("offline"));
 }
 
-/** @param {Context} context @param {string[]} path @returns {Promise<unknown[]>} */
+/** @type {PageOf} */
 async function pageOf(context, [place = "", id = ""]) {
   if (!context.state.me) return pages.welcome(context);
   if (place === "studies" && id) return pages.study(context, id);
@@ -53,23 +48,24 @@ async function pageOf(context, [place = "", id = ""]) {
   return pages.studies(context);
 }
 
-/** What is around the page. @param {string | null} place  null before the start: nowhere else to go */
+/** @param {string | null} place  null before the start: nowhere else to go */
 function showFrame(place) {
-  const links = place === null ? [] : [["", "nav.studies"], ["privacy", "nav.privacy"], ["me", "nav.me"]];
-  byId("navigation").replaceChildren(...links.map(([to = "", key = ""]) =>
-    h("a", { href: `#/${to}`, "aria-current": to === place ? "page" : undefined }, t(key))));
-  const use = (/** @type {string} */ name) => go(() => device.put("settings", "language", name).then(() => setLanguage(name)));
-  const inItself = (/** @type {string} */ name) => new Intl.DisplayNames([name], { type: "language" }).of(name) ?? name;
-  byId("language").replaceChildren(choice(t("nav.language"), languages(), language(), use, inItself));
+  const links = place === null ? {} : { "": "nav.studies", privacy: "nav.privacy", me: "nav.me" };
+  byId("navigation").replaceChildren(...Object.entries(links).map(([to, key]) =>
+    h("a", { href: `#/${to}`, "aria-current": to === place && "page" }, t(key))));
+  byId("language").replaceChildren(choice(t("nav.language"), languages(), language(),
+    (name) => go(() => device.put("settings", "language", name).then(() => setLanguage(name))),
+    (name) => new Intl.DisplayNames([name], { type: "language" }).of(name) ?? name));
 }
 
 /** Once at a time; says what went wrong. @param {() => Promise<unknown>} work */
 async function act(work) {
-  if (document.body.classList.contains("busy")) return;
-  document.body.classList.add("busy");
+  const { classList } = document.body;
+  if (classList.contains("busy")) return;
+  classList.add("busy");
   say("");
-  await work().catch((error) => say(sentence(error)));
-  document.body.classList.remove("busy");
+  await work().catch((error) => say(errorText(error)));
+  classList.remove("busy");
 }
 
 /** Act, then show what has become of the page. @type {Context["go"]} */
@@ -79,16 +75,13 @@ const go = (work, said) => act(async () => {
   if (said) say(said(result));
 });
 
-/** @param {unknown} error */
-const sentence = (error) => (error instanceof Offline ? t("offline") : errorText(error));
-
-/** What the worker released is sent when the network is back. */
+/** What was released is sent when the network is back. */
 async function online() {
-  const answered = await device.renew().then(() => device.sendAll()).catch((error) => { say(sentence(error)); return []; });
+  const answered = await device.renew().then(() => device.sendAll()).catch((error) => { say(errorText(error)); return []; });
   if (answered.length) await show();
 }
 
-/** Keep a copy of this code, so that the page works offline and changed code is noticed. */
+/** Keep this code: it works offline, and changed code is noticed. */
 async function pin() {
   const { serviceWorker, storage } = navigator;
   if (!serviceWorker) return;
@@ -97,8 +90,8 @@ async function pin() {
   const registration = await serviceWorker.register(policy ? policy.createScriptURL("") : "sw.js");
   const offer = () => {
     if (!registration.waiting || !serviceWorker.controller) return;
-    const use = () => { registration.waiting?.postMessage("use"); };
-    status.replaceChildren(t("update", { release: release.name }), " ", h("button", { type: "button", onclick: use }, t("update.use")));
+    const use = button("update.use", () => registration.waiting?.postMessage("use"));
+    status.replaceChildren(t("update", { release: release.name }), " ", use);
   };
   registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", offer));
   const controlled = serviceWorker.controller !== null;

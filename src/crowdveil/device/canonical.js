@@ -7,9 +7,8 @@ import { sha256 } from "./sha256.js";
 
 /** @param {any} value @returns {string} */
 export function canonicalText(value) {
-  if (value === null || typeof value === "boolean") return String(value);
+  if (value === null || typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
   if (typeof value === "string") return quoted(value);
-  if (Number.isSafeInteger(value)) return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
   if (typeof value !== "object") throw new Refusal("canonical.value", { got: String(value) });
   const keys = Object.keys(value).sort((a, b) => (order(a) < order(b) ? -1 : 1));
@@ -19,7 +18,7 @@ export function canonicalText(value) {
 /** @param {unknown} value */
 export const canonical = (value) => new TextEncoder().encode(canonicalText(value));
 
-/** The hash of the canonical JSON, in hexadecimal. @param {unknown} value */
+/** In hexadecimal. @param {unknown} value */
 export const sha256Of = (value) => sha256(canonical(value));
 
 /** @param {string} text */

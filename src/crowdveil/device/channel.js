@@ -1,19 +1,17 @@
 /**
- * The channel on the device: the public table P(report | answer) as integers, checked before it is used.
- * Reads the wire form `crowdveil-channel/1` by the same rules as `crowdveil.channel` in Python: what one refuses the
- * other refuses.
+ * The channel on the device: the public table P(report | answer) as integers, checked before it is used by the same
+ * rules as `crowdveil.channel` in Python: what one refuses the other refuses.
  */
 import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
 import { count, unfold } from "./forms.js";
 import { refuseUnless } from "./refusal.js";
-/** @import { Channel, Probability, ReadWeights } from "./types.js" */
 
 const MAX_TABLE_INPUTS = 64;
 const MAX_OUTPUTS = 4096;
 const FIELDS = ["bits,format,inputs,outputs,sampler,weights", "bits,format,inputs,kind,outputs,sampler"];
 
-/** Anything tampered with, not normalised or not understood is refused. @param {any} data @returns {Channel} */
+/** Anything tampered with, not normalised or not understood is refused. @param {any} data */
 export function readChannel(data) {
   refuseUnless(data?.format === "crowdveil-channel/1", "channel.format");
   const { sha256, ...fields } = data, { inputs, outputs, bits } = fields;
@@ -22,22 +20,20 @@ export function readChannel(data) {
   checkShape(fields);
   const table = fields.sampler === "rotate" ? readRotation(fields) : readTable(fields);
   const protectsParticipation = inputs.at(-1) === null, nLevels = inputs.length - Number(protectsParticipation);
+  /** @type {Channel} */
   const channel = { inputs, outputs, bits, ...table, protectsParticipation, nLevels, epsilon: Infinity, sha256 };
   if (channel.rotation?.lie !== 0n) channel.epsilon = epsilonOf(worstRows(channel));
   return Object.freeze(channel);
 }
 
 /** The zero-concentrated loss ρ of one report, rounded up. @param {Channel} channel */
-export function rho(channel) {
-  return channel.epsilon === Infinity ? Infinity : rhoOf(worstRows(channel));
-}
+export const rho = (channel) => (channel.epsilon === Infinity ? Infinity : rhoOf(worstRows(channel)));
 
-/** All rows, or two where all pairs are alike. @param {Pick<Channel, "rotation" | "inputs" | "weights">} channel */
+/** All rows, or two where all pairs are alike. @param {Channel} channel */
 function worstRows({ rotation, inputs, weights }) {
   if (!rotation) return weights;
-  const { keep, lie } = rotation;
   // Outputs that are equally likely under both rows may be counted as one.
-  const rest = BigInt(inputs.length - 2) * lie;
+  const { keep, lie } = rotation, rest = BigInt(inputs.length - 2) * lie;
   return [[keep, lie, rest], [lie, keep, rest]];
 }
 
@@ -57,9 +53,8 @@ function checkShape({ inputs, outputs, bits, sampler }) {
 
 /** Different texts or lists of texts; ∅ only at the end. @param {any} symbols */
 function areSymbols(symbols) {
-  const isText = (/** @type {unknown} */ part) => part === null || typeof part === "string";
   return Array.isArray(symbols) && symbols.length > 0 &&
-    symbols.every((symbol) => (Array.isArray(symbol) ? symbol.every(isText) : isText(symbol))) &&
+    symbols.every((symbol) => [symbol].flat().every((part) => part === null || typeof part === "string")) &&
     new Set(symbols.map(canonicalText)).size === symbols.length && !symbols.slice(0, -1).includes(null);
 }
 
@@ -79,7 +74,7 @@ function compactRotation(kind) {
   return { keep: count(kind.keep), lie: count(kind.lie) };
 }
 
-/** One weight on the diagonal and one elsewhere, or it is not randomised response. @param {bigint[][]} rows */
+/** Randomised response has one weight on the diagonal and one elsewhere. @param {bigint[][]} rows */
 function diagonal(rows) {
   const keep = rows[0]?.[0] ?? 0n, lie = rows[0]?.[1] ?? 0n;
   refuseUnless(rows.every((row, x) => row.every((weight, y) => weight === (x === y ? keep : lie))), "channel.rotation");
@@ -99,10 +94,9 @@ function readTable({ inputs, outputs, bits, weights: spelled, kind }) {
 
 /** @type {ReadWeights} */
 function readWeights(spelled, nInputs, nOutputs) {
-  const fits = Array.isArray(spelled) && spelled.length === nInputs &&
-    spelled.every((row) => Array.isArray(row) && row.length === nOutputs);
-  refuseUnless(fits, "channel.shape");
-  return spelled.map((/** @type {unknown[]} */ row) => row.map(count));
+  const fits = Array.isArray(spelled) && spelled.every((row) => Array.isArray(row) && row.length === nOutputs);
+  refuseUnless(fits && spelled.length === nInputs, "channel.shape");
+  return spelled.map((row) => row.map(count));
 }
 
 /** @param {object} fields */

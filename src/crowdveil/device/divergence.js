@@ -3,26 +3,18 @@
  * The twin of `crowdveil.divergence`.
  */
 import { logUp } from "./exact.js";
-/** @import { ChordBound, Largest, Renyi } from "./types.js" */
 
-// Powers and sums near 1 err by far less than this; it is added on top.
-const FLOAT_SLACK = 1e-5;
+const FLOAT_SLACK = 1e-5; // added on top: powers and sums near 1 err by far less
 const RHO_PRECISION = 1e-4;
-// Below, divergences drown in rounding, and ε²/2 is always an upper bound.
-const SMALLEST_SEARCHED = 5e-3;
-// e^600 is still a double.
-const LARGEST_EXPONENT = 600;
+const SMALLEST_SEARCHED = 5e-3; // below, divergences drown in rounding, and ε²/2 is always an upper bound
+const LARGEST_EXPONENT = 600; // e^600 is still a double
 
-/**
- * ε = ln max W[x][y] / W[x'][y], rounded up; Infinity when a row can give an output that another cannot.
- * A column of zeros is an output that never happens and says nothing.
- * @param {bigint[][]} weights
- */
+/** ε = ln max W[x][y] / W[x'][y], rounded up; Infinity when a row can give an output that another cannot. @type {OfTable} */
 export function epsilonOf(weights) {
   let top = 1n, bottom = 1n;
   for (const column of columns(weights)) {
     const most = column.reduce((a, b) => (a > b ? a : b)), least = column.reduce((a, b) => (a < b ? a : b));
-    if (most === 0n) continue;
+    if (most === 0n) continue; // it never happens and says nothing
     if (least === 0n) return Infinity;
     if (most * bottom > top * least) [top, bottom] = [most, least];
   }
@@ -31,8 +23,7 @@ export function epsilonOf(weights) {
 
 /**
  * The smallest ρ we can certify with D_α(row ‖ row') ≤ ρ·α for all α > 1 (zero-concentrated privacy).
- * Intervals of α are halved, worst first; beyond the last α the ratio is at most ε/α.
- * @param {bigint[][]} weights
+ * Intervals of α are halved, worst first; beyond the last α the ratio is at most ε/α. @type {OfTable}
  */
 export function rhoOf(weights) {
   const epsilon = epsilonOf(weights);
@@ -43,8 +34,7 @@ export function rhoOf(weights) {
   const last = Math.min(Math.max(2, epsilon / attained), Math.max(2, LARGEST_EXPONENT / epsilon));
   const intervals = [{ bound: chordBound(worst, 1, last), low: 1, high: last }];
   for (;;) {
-    const widest = intervals.reduce((a, b) => (b.bound > a.bound ? b : a));
-    const { bound, low, high } = widest;
+    const widest = intervals.reduce((a, b) => (b.bound > a.bound ? b : a)), { bound, low, high } = widest;
     attained = Math.max(attained, worst(high) / high);
     if (bound <= Math.max(attained * (1 + RHO_PRECISION), epsilon / last)) {
       return Math.min(Math.max(bound, epsilon / last), epsilon ** 2 / 2) * (1 + FLOAT_SLACK);
@@ -61,27 +51,22 @@ export function rhoOf(weights) {
  * @type {ChordBound}
  */
 function chordBound(worst, low, high) {
-  const start = low - 1, end = high - 1;
-  const first = start * worst(low);
-  const slope = (end * worst(high) - first) / (end - start);
-  const intercept = first - slope * start;
+  const start = low - 1, end = high - 1, first = start * worst(low);
+  const slope = (end * worst(high) - first) / (end - start), intercept = first - slope * start;
   if (intercept >= 0) return start > 0 ? first / (start * low) : slope;
   const peak = 1 / (Math.sqrt((slope - intercept) / -intercept) - 1);
   const best = Math.min(Math.max(peak, start), end);
   return (intercept + slope * best) / (best * (1 + best));
 }
 
-/**
- * G(α): the largest Rényi divergence between two rows; at α = 1 the largest Kullback–Leibler divergence.
- * @param {bigint[][]} weights
- */
+/** G(α): the largest Rényi divergence between two rows; at α = 1 the largest Kullback–Leibler divergence. @type {WorstRenyi} */
 function worstRenyi(weights) {
   const rows = logarithms(weights);
   // Each column is divided by its smallest weight, so that no power overflows or vanishes.
-  const floor = new Float64Array(rows[0]?.length ?? 0).map((_, y) => Math.min(...rows.map((row) => at(row, y))));
+  const floor = (rows[0] ?? new Float64Array()).map((_, y) => Math.min(...rows.map((row) => at(row, y))));
   const above = rows.map((row) => row.map((log, y) => log - at(floor, y)));
   const seen = /** @type {Map<number, number>} */ (new Map());
-  return (/** @type {number} */ alpha) => {
+  return (alpha) => {
     const value = seen.get(alpha) ?? (alpha === 1 ? kullbackLeibler(rows) : renyi(above, floor, alpha));
     seen.set(alpha, value);
     return value;
@@ -102,8 +87,7 @@ function logarithms(weights) {
 /** @param {Float64Array[]} rows */
 function kullbackLeibler(rows) {
   return largest(rows, (row) => {
-    const chances = row.map((log) => Math.exp(log));
-    const negentropy = dot(chances, row);
+    const chances = row.map(Math.exp), negentropy = dot(chances, row);
     return largest(rows, (other) => negentropy - dot(chances, other));
   });
 }
@@ -116,17 +100,13 @@ function renyi(above, floor, alpha) {
 }
 
 /** @type {Largest} */
-function largest(items, measure) {
-  return items.reduce((most, item) => Math.max(most, measure(item)), -Infinity);
-}
+const largest = (items, measure) => items.reduce((most, item) => Math.max(most, measure(item)), -Infinity);
 
-/** @param {Float64Array} p @param {Float64Array} q */
+/** @type {Dot} */
 const dot = (p, q) => p.reduce((sum, each, i) => sum + each * at(q, i), 0);
 
 /** @param {bigint[][]} weights */
-function columns(weights) {
-  return (weights[0] ?? []).map((_, y) => weights.map((row) => row[y] ?? 0n));
-}
+const columns = (weights) => (weights[0] ?? []).map((_, y) => weights.map((row) => row[y] ?? 0n));
 
-/** @param {Float64Array} numbers @param {number} i */
+/** @type {At} */
 const at = (numbers, i) => numbers[i] ?? 0;

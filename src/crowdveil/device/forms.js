@@ -1,17 +1,13 @@
-/**
- * The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does.
- */
+/** The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does. */
 import { Refusal, refuseUnless } from "./refusal.js";
-/** @import { Clamp, Combinations, MeanRow, Shape, Subset } from "./types.js" */
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */
 export function count(text) {
-  const plain = typeof text === "string" && /^(0|[1-9][0-9]*)$/.test(text);
-  refuseUnless(plain, "channel.weight");
+  refuseUnless(typeof text === "string" && /^(0|[1-9][0-9]*)$/.test(text), "channel.weight");
   return BigInt(String(text));
 }
 
-/** The weights that a wire `kind` other than "rotate" spells. @param {any} kind @param {Shape} shape */
+/** Every `kind` but "rotate". @type {Unfold} */
 export function unfold(kind, shape) {
   const known = kind !== null && typeof kind === "object" && Object.keys(kind).length === 4;
   if (known && kind.name === "subset") return subset(whole(kind.size), count(kind.inside), count(kind.outside), shape);
@@ -30,10 +26,7 @@ function subset(size, inside, outside, { inputs, outputs, bits }) {
   const subsets = combinations(inputs, size);
   return Array.from({ length: inputs }, (_, input) => {
     let left = missing;
-    return subsets.map((members) => {
-      if (!members.includes(input)) return outside;
-      return left-- > 0n ? inside + 1n : inside;
-    });
+    return subsets.map((members) => (!members.includes(input) ? outside : left-- > 0n ? inside + 1n : inside));
   });
 }
 
@@ -58,13 +51,13 @@ function meanRow(rows, total) {
   return mean;
 }
 
-/** @param {any} value @returns {number} */
+/** @param {any} value */
 function whole(value) {
   refuseUnless(Number.isSafeInteger(value), "channel.weight");
   return value;
 }
 
-/** @param {number} n @param {number} size */
+/** @type {Choose} */
 function choose(n, size) {
   let ways = 1n;
   for (let i = 1; i <= size; i++) ways = (ways * BigInt(n - size + i)) / BigInt(i);

@@ -1,11 +1,10 @@
 /**
- * The page's words: one catalogue a language, the same keys in each (a test compares them), named with their hashes in
- * the entry page. Which language, the device decides: everybody gets the same page.
+ * The page's words: one catalogue a language, named with its hash in the entry page. Which language, the device
+ * decides: everybody gets the same page.
  */
-import { Problem, api } from "./api.js";
+import { Offline, Problem, api } from "./api.js";
 import { SATURATED } from "./nano.js";
 import { Refusal } from "./refusal.js";
-/** @import { Values } from "./types.js" */
 
 /** @type {Record<string, string>} */
 let words = {};
@@ -26,18 +25,17 @@ export async function setLanguage(wanted) {
 }
 
 /** A sentence with its values filled in. @param {string} key @param {Values} [values] */
-export function t(key, values = {}) {
-  return (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
-}
+export const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 
 /** What went wrong, in words. @param {unknown} error */
 export function errorText(error) {
+  if (error instanceof Offline) return t("offline");
   if (error instanceof Refusal) return refusalText(error);
   if (error instanceof Problem) return problemText(error.code, error.message);
   return t("error", { detail: error instanceof Error ? error.message : String(error) });
 }
 
-/** What the broker refused: our own words for its code, or else its sentence. @param {string | undefined} code @param {string} detail */
+/** @type {ProblemText} */
 export const problemText = (code, detail) => words[`problem.${code}`] ?? detail;
 
 /** @param {Refusal} refusal */
@@ -49,7 +47,7 @@ function refusalText({ key, values }) {
   return t(exact, needed === undefined ? values : amounts);
 }
 
-/** @param {number} value @param {Intl.NumberFormatOptions} how */
+/** @type {FormatNumber} */
 const number = (value, how) => new Intl.NumberFormat(language(), how).format(value);
 
 /** Nano-units as text, rounded up to four digits: a shown loss is never understated. @param {any} nano */
@@ -58,11 +56,8 @@ export const shownUp = (nano) => (nano >= SATURATED ? "∞" : number(Math.ceil(n
 /** Rounded down: what is left is never overstated. @param {any} nano */
 export const shownDown = (nano) => number(Math.floor(nano / 1e5) / 1e4, { maximumFractionDigits: 4 });
 
-/** Rounded up: what is shown as used or as known is never understated. @param {number} share */
-export function percent(share) {
-  const shown = Math.max(0, Math.ceil(share * 100 - 1e-9)) / 100;
-  return number(shown, { style: "percent" });
-}
+/** Rounded up, too. @param {number} share */
+export const percent = (share) => number(Math.max(0, Math.ceil(share * 100 - 1e-9)) / 100, { style: "percent" });
 
 /** @param {number} cents */
 export const money = (cents) => number(cents / 100, { minimumFractionDigits: 2 });

@@ -1,6 +1,6 @@
 /**
- * Privacy in whole nano-units, charges rounded up and caps rounded down, and the conversion that gives the second
- * currency of the ledger rule. The twin of `crowdveil.accounting.nano` and `.conversion`.
+ * Privacy in whole nano-units, charges rounded up and caps down, and the conversion to the second currency of the ledger
+ * rule. The twin of `crowdveil.accounting.nano` and `.conversion`.
  */
 
 const NANO = 1_000_000_000n;
@@ -22,7 +22,7 @@ export function nanoDown(amount) {
   return Number((top * NANO) / bottom);
 }
 
-/** @param {number} left @param {number} right */
+/** @type {OfNumbers} */
 export const add = (left, right) => Math.min(left + right, SATURATED);
 
 /** A double that is not negative, exactly. @param {number} amount */
@@ -36,8 +36,7 @@ function fraction(amount) {
 /**
  * The largest ρ whose zero-concentrated guarantee implies (ε, δ) (Canonne–Kamath–Steinke 2020), rounded down.
  * At order α: ε = α·ρ + ln(1 − 1/α) − (ln δ + ln α)/(α − 1), solved for ρ; each order gives a true bound by itself.
- * The best order is found on a grid of ln(α − 1), made ever finer around its best point.
- * @param {number} epsilon @param {number} delta
+ * The best order is found on a grid of ln(α − 1), made ever finer around its best point. @type {OfNumbers}
  */
 export function rhoMax(epsilon, delta) {
   if (delta === 0) return 0;

@@ -7,7 +7,6 @@ import { charge } from "./ledger.js";
 import { draw, hexadecimal, systemBytes } from "./sampler.js";
 import { cellsOf, chargeOf } from "./study.js";
 import { refuseUnless } from "./refusal.js";
-/** @import { Commit, DrawEntry, Entry, Flush, LineOf, SetEntry } from "./types.js" */
 
 /** Charge, draw and store; or return what was drawn before. @type {Commit} */
 export function commit(store, study, level, answers, { cap, day, since }) {
@@ -30,9 +29,9 @@ export function commit(store, study, level, answers, { cap, day, since }) {
   });
 }
 
-/** What answering would add to the ledger. @type {LineOf} */
+/** @type {LineOf} */
 function lineOf(study, level, cells, day) {
-  const cost = level.protected ? chargeOf(cells.map((cell) => cell.channel), study) : { epsilon: 0, rho: 0 };
+  const counted = level.protected ? cells : [], cost = chargeOf(counted.map((cell) => cell.channel), study);
   return {
     key: study.id, kind: level.protected ? "study" : "unprotected", name: study.definition.title, level: level.name,
     reports: cells.length, ...cost, day,
@@ -56,23 +55,18 @@ function drawEntry({ id, sha256: hash, definition }, level, cells) {
   };
 }
 
-/**
- * Send what waits. Only an answer of the broker changes the state; without one (offline) everything stays as it is.
- * @type {Flush}
- */
+/** Send what waits. Only an answer of the broker changes the state; without one everything stays as it is. @type {Flush} */
 export async function flush(store, send) {
-  const entries = await store.update(({ outbox }) => ({ result: [...outbox.values()] }));
-  const answered = /** @type {Entry[]} */ ([]);
-  for (const entry of entries.filter(({ state }) => state === "waiting")) {
-    answered.push(await setEntry(store, entry.study, await send(entry)));
-  }
+  const waiting = await store.update(({ outbox }) => ({ result: [...outbox.values()].filter(({ state }) => state === "waiting") }));
+  const answered = [];
+  for (const entry of waiting) answered.push(await setEntry(store, entry.study, await send(entry)));
   return answered;
 }
 
 /** @type {SetEntry} */
 export function setEntry(store, study, changed) {
   return store.update(({ outbox }) => {
-    const entry = { ...outbox.get(study), ...changed };
+    const entry = Object.assign({}, outbox.get(study), changed);
     return { result: entry, writes: [{ table: "outbox", key: study, value: entry }] };
   });
 }

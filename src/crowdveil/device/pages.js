@@ -1,43 +1,39 @@
-/**
- * The pages of the worker's app: welcome, studies, one study from offer to receipt, my privacy, me.
- */
+/** The pages of the worker's app: welcome, studies, one study from offer to receipt, my privacy, me. */
 import { Problem } from "./api.js";
 import { download, h, icon, withValue } from "./dom.js";
 import { date, errorText, language, money, problemText, shownDown, shownUp, t } from "./i18n.js";
-import { refusal, sum, within } from "./ledger.js";
+import { refusal, share, spent, sum, within } from "./ledger.js";
 import { Refusal } from "./refusal.js";
 import { budgetBar, button, choice, help, levelLine, notice, panel, panels, questionField, radio, text } from "./render.js";
 import { visible } from "./study.js";
 import { budget } from "./worker.js";
-/** @import { Charge, Context, Draft, Entry, Keep, Line, Offer, State, Study } from "./types.js" */
 
 const LEVELS = ["high", "medium", "low", "none"];
 
-/** @param {Context} context */
-export function welcome({ device, go }) {
-  const chosen = { level: "medium", cap: 4 };
-  const start = () => go(() => device.saveMe({ level: chosen.level, cap: chosen.cap * 1e9, period: "life" }));
+/** @type {Page} */
+export async function welcome({ device, go }) {
+  const chosen = /** @type {Me} */ ({ level: "medium", cap: 4, period: "life" });
   return [
-    text("h1", "welcome.title"), h("p.lead", t("welcome.lead")),
+    text("h1", "welcome.title"), text("p.lead", "welcome.lead"),
     text("h2", "welcome.how"), h("div.steps",
       panel("stays", "lock", "review.answer", t("welcome.stays")),
       panel("leaves", "send", "review.report", t("welcome.leaves")),
       panel("tells", "eye", "review.conclude", t("welcome.tells"))),
     levelChoice("welcome.level", chosen), capField("welcome.cap", chosen),
-    button("welcome.start", start, "main"), howLink(),
+    button("welcome.start", () => save(device, chosen, go), "main"), howLink(),
   ];
 }
 
-/** @param {string} legend @param {{level: string}} chosen */
+/** @type {ChoiceOf} */
 function levelChoice(legend, chosen) {
   return h("fieldset", text("legend", legend), LEVELS.map((name) =>
     radio("level", name, levelLabel(t(`level.${name}`), t(`level.${name}.help`)), name === chosen.level, () => { chosen.level = name; })));
 }
 
-/** @param {string} name @param {string} help */
+/** @type {LevelLabel} */
 const levelLabel = (name, help) => [h("strong", name), h("small", help)];
 
-/** @param {string} label @param {{cap: number}} chosen */
+/** @type {ChoiceOf} */
 function capField(label, chosen) {
   const shown = h("span.value", { "aria-hidden": "true" }, `ε ${chosen.cap}`);
   const oninput = withValue((value) => { chosen.cap = Number(value); shown.replaceChildren(`ε ${value}`); });
@@ -50,22 +46,22 @@ function capField(label, chosen) {
 const howLink = () => h("p", h("a", { href: t("nav.howPage") }, t("nav.how")));
 export const backLink = () => h("p", h("a", { href: "#/" }, t("nav.back")));
 
-/** @param {Context} context */
+/** @type {Page} */
 export async function studies({ device, state }) {
   const items = await device.listStudies(), now = budget(state);
   return [
     text("h1", "studies.title"), budgetBar(now), help(t("studies.left", { left: shownDown(now.left.epsilon), cap: shownDown(now.cap.epsilon) })),
-    items.length ? h("ul.cards", items.map((/** @type {any} */ item) => h("li", card(item, state, now.left)))) : h("p.card", t("studies.none")),
+    items.length ? h("ul.cards", items.map((item) => h("li", card(item, state, now.left)))) : text("p.card", "studies.none"),
   ];
 }
 
-/** @param {any} item @param {State} state @param {Charge} left */
+/** @type {ShowCard} */
 function card(item, state, left) {
-  const offered = item.levels.find((/** @type {any} */ each) => each.name === state.me?.level) ?? item.levels.at(-1);
+  const offered = item.levels.find((each) => each.name === state.me?.level) ?? item.levels.at(-1);
   const cost = offered.charge, fits = !cost || cost.epsilon_nano <= left.epsilon || cost.rho_nano <= left.rho;
   const done = state.outbox.get(item.id), label = done ? "studies.see" : state.drafts.has(item.id) ? "studies.continue" : "studies.open";
-  return h("article", { class: done ? "card done" : "card" },
-    h("h2", item.title), h("p.by", t("study.by", { requester: item.requester })), h("p", item.purpose),
+  return h(done ? "article.card.done" : "article.card",
+    h("h2", item.title), text("p.by", "study.by", item), h("p", item.purpose),
     h("dl",
       fact("studies.pay", money(offered.pay_cents)), fact("studies.level", t(`level.${offered.name}`)),
       fact("studies.questions", item.n_questions),
@@ -75,34 +71,33 @@ function card(item, state, left) {
     tags(item), h("a.button", { href: `#/studies/${item.id}` }, t(label), h("span.hidden", `: ${item.title}`)));
 }
 
-/** @param {string} name @param {string | number} value @param {string | null} [note] */
+/** @type {Fact} */
 const fact = (name, value, note) => h("div", text("dt", name), h("dd", value, note && h("small", note)));
 
-/** Only what is surely protected is called so: a card was not checked. @param {any} item */
+/** Only what is surely protected is called so: a card was not checked. @param {Tagged} item */
 function tags({ levels, protects_participation: participation, linkable }) {
-  const bare = levels.filter((/** @type {any} */ level) => level.protected !== true).length;
+  const bare = levels.filter((level) => level.protected !== true).length;
   const answers = bare === 0 ? "answers" : bare < levels.length ? "someAnswers" : "notAnswers";
   const names = [answers, participation === true ? "participation" : "notParticipation", linkable === false ? "unlinkable" : "linkable"];
-  const open = ["someAnswers", "notAnswers", "notParticipation", "linkable"];
-  return h("ul.tags", names.map((name) => h("li", { class: open.includes(name) ? "open" : undefined }, t(`tag.${name}`))));
+  const good = ["answers", "participation", "unlinkable"];
+  return h("ul.tags", names.map((name) => h(good.includes(name) ? "li" : "li.open", t(`tag.${name}`))));
 }
 
-/** One study: what was drawn, else the draft, else the offer. @param {Context} context @param {string} id */
+/** One study: what was drawn, else the draft, else the offer. @type {StudyPage} */
 export async function study(context, id) {
-  const { state, device } = context;
+  const { state, device } = context, entry = state.outbox.get(id), draft = state.drafts.get(id);
   try {
     const { study: read, ...around } = await device.openStudy(id);
-    const entry = state.outbox.get(id), draft = state.drafts.get(id);
     const content = entry ? review(context, read, entry) : draft ? answering(context, read, draft) : offer(context, read, around);
     return [h("h1", read.definition.title), ...content];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const entry = state.outbox.get(id), undo = entry ? [help(stateOf(entry)), takeBack(context, entry)] : [state.drafts.has(id) && giveBack(context, id)];
+    const undo = entry ? [help(stateOf(entry)), takeBack(context, entry)] : [draft && giveBack(context, id)];
     return [text("h1", "study.refused"), notice("bad", errorText(error)), ...undo, backLink()];
   }
 }
 
-/** The broker's warning about what is asked for together, in the worker's language. @param {string} said */
+/** The broker's warning in the worker's language. @param {string} said */
 function warning(said) {
   const [, tags] = said.match(/ask for (.*): joined/) ?? [];
   return tags ? t("study.warning", { what: tags.split(", ").map((tag) => t(`asks.${tag}`).replace("asks.", "")).join(", ") }) : said;
@@ -113,11 +108,10 @@ function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
   const { definition } = study, usual = state.me?.level;
   // Whoever wants protection must choose to do without.
   let level = study.levels.find((each) => each.name === usual) ?? study.levels.filter((each) => each.protected).at(-1);
-  const now = budget(state), after = h("div"), accept = h("button.main", t("study.accept"));
+  const now = budget(state), after = h("div"), accept = text("button.main", "study.accept");
   const showAfter = () => {
-    const cost = level?.charge ?? { epsilon: 0, rho: 0 }, total = sum(now.used, cost);
-    const over = level?.protected && !within(total, now.cap);
-    after.replaceChildren(budgetBar(now, Math.min(total.epsilon / now.cap.epsilon, total.rho / now.cap.rho)));
+    const cost = level?.charge ?? spent([]), total = sum(now.used, cost), over = level?.protected && !within(total, now.cap);
+    after.replaceChildren(budgetBar(now, share(total, now.cap)));
     if (over) after.append(notice("bad", errorText(refusal(cost, now.left))));
     accept.toggleAttribute("disabled", !level || over || problem !== "");
   };
@@ -131,7 +125,7 @@ function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
     t("study.check.channels", { n: Object.keys(definition.channels).length }), t("study.check.charge"),
   ];
   return [
-    h("p.by", t("study.by", { requester: definition.requester })),
+    text("p.by", "study.by", definition),
     problem && notice("warn", t(`problem.${problem}`)),
     warnings.length > 0 && notice("warn", text("h2", "study.warnings"), h("ul", warnings.map((said) => h("li", warning(said))))),
     h("p", definition.purpose), tags({ ...definition, levels: study.levels }), help(t("study.joining")),
@@ -150,7 +144,7 @@ function offer({ state, device, go }, study, { isSigned, problem, warnings }) {
   ];
 }
 
-/** @param {Context} context @param {Study} study @param {Draft} draft */
+/** @type {Answering} */
 function answering(context, study, draft) {
   const { device, act, go, show } = context;
   const answers = new Map(Object.entries(draft.answers)), trouble = h("div", { "aria-live": "assertive" });
@@ -161,8 +155,8 @@ function answering(context, study, draft) {
     void device.keepAnswers(study.id, answers);
   })]));
   const follow = () => {
-    const now = new Set(visible(study, answers).map((question) => question.id));
-    shown.forEach((field, id) => { field.hidden = !now.has(id); });
+    const now = visible(study, answers).map((question) => question.id);
+    shown.forEach((field, id) => { field.hidden = !now.includes(id); });
   };
   follow();
   const refused = (/** @type {unknown} */ error) => {
@@ -184,21 +178,19 @@ function answering(context, study, draft) {
 }
 
 /** @param {Context} context @param {string} id */
-function giveBack({ device, go }, id) {
-  return button("answer.giveBack", () => go(() => device.giveBack(id), () => t("answer.givenBack")));
-}
+const giveBack = ({ device, go }, id) => button("answer.giveBack", () => go(() => device.giveBack(id), () => t("answer.givenBack")));
 
-/** @param {Context} context @param {Study} study @param {Entry} entry */
+/** @type {Review} */
 function review(context, study, entry) {
   const { device, act, go, show } = context;
   const { state, receipt } = entry, isHere = state === "drawn" || state === "waiting";
   return [
     state === "sent" && notice("good", text("p", "review.thanks"), help(receiptLine(receipt), entry.genuine && ` · ${t("review.signed")}`)),
     state === "sent" && entry.genuine === false && notice("bad", t("review.forged")),
-    (state === "waiting" || state === "unknown") && notice("warn", stateOf(entry)),
+    ["waiting", "unknown"].includes(state) && notice("warn", stateOf(entry)),
     state === "refused" && notice("bad", stateOf(entry), " ", t("review.spent")),
-    (state === "withdrawn" || state === "absent") && notice("good", stateOf(entry)),
-    h("p.lead", t("review.title")), text("p", "review.lead"),
+    ["withdrawn", "absent"].includes(state) && notice("good", stateOf(entry)),
+    text("p.lead", "review.title"), text("p", "review.lead"),
     ...panels(study, entry),
     h("details", text("summary", "review.raw"), h("pre", { tabindex: 0 }, JSON.stringify(entry.body, null, 1))),
     (isHere || state === "unknown") && button("review.send", () => act(() => device.release(entry.study).finally(show)), "main"),
@@ -208,13 +200,13 @@ function review(context, study, entry) {
   ];
 }
 
-/** Whatever may have reached the broker can be taken back. @param {Context} context @param {Entry} entry */
+/** Whatever may have reached the broker can be taken back. @type {TakeBack} */
 function takeBack({ device, go }, entry) {
   const open = entry.tried && !["drawn", "withdrawn", "absent"].includes(entry.state);
   return (open || entry.state === "sent") && afterAsking("review.withdraw", () => go(() => device.withdraw(entry)));
 }
 
-/** What cannot be undone takes a second button. @param {string} key @param {() => unknown} work */
+/** What cannot be undone takes two buttons. @type {AfterAsking} */
 function afterAsking(key, work) {
   const sure = button(`${key}Sure`, work, "danger");
   sure.hidden = true;
@@ -222,21 +214,19 @@ function afterAsking(key, work) {
 }
 
 /** @param {any} receipt */
-function receiptLine(receipt) {
-  return t("review.receipt", { receipt: String(receipt.receipt).slice(0, 8), n: receipt.n_reports, pay: money(receipt.pay_cents), day: date(receipt.day) });
-}
+const receiptLine = ({ receipt, n_reports: n, pay_cents: pay, day }) =>
+  t("review.receipt", { receipt: String(receipt).slice(0, 8), n, pay: money(pay), day: date(day) });
 
-/** @param {Context} context */
-export function privacy({ state }) {
+/** @type {Page} */
+export async function privacy({ state }) {
   const now = budget(state), { used, cap } = now, lines = [...state.lines.values()].reverse();
-  const counted = lines.filter((line) => line.kind !== "unprotected"), bare = lines.filter((line) => line.kind === "unprotected");
-  const row = (/** @type {Line} */ line) => h("tr",
-    h("th", { scope: "row" }, line.kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/studies/${line.key.split(" ")[0]}` }, line.name),
-      line.level && h("small", t(`level.${line.level}`))),
-    h("td", line.kind === "unprotected" ? "∞" : shownUp(line.epsilon)),
-    h("td", date(line.day)), h("td", stateOf(state.outbox.get(line.key))));
-  const table = (/** @type {Line[]} */ rows) => h("div.scroll", { tabindex: 0, role: "region", "aria-label": t("privacy.spends") },
-    h("table", h("thead", h("tr", ["study", "cost", "day", "state"].map((head) => h("th", { scope: "col" }, t(`privacy.${head}`))))), h("tbody", rows.map(row))));
+  const bare = lines.filter((line) => line.kind === "unprotected"), counted = lines.filter((line) => !bare.includes(line));
+  const table = (/** @type {Line[]} */ rows) => h("div.scroll", { tabindex: 0, role: "region", "aria-label": t("privacy.spends") }, h("table",
+    h("thead", h("tr", ["study", "cost", "day", "state"].map((head) => h("th", { scope: "col" }, t(`privacy.${head}`))))),
+    h("tbody", rows.map(({ kind, key, name, level, epsilon, day }) => h("tr",
+      h("th", { scope: "row" }, kind === "carried-over" ? t("privacy.carried") : h("a", { href: `#/studies/${key.split(" ")[0]}` }, name),
+        level && h("small", t(`level.${level}`))),
+      h("td", kind === "unprotected" ? "∞" : shownUp(epsilon)), h("td", date(day)), h("td", stateOf(state.outbox.get(key))))))));
   const numbers = { spent: shownUp(used.epsilon), cap: shownDown(cap.epsilon), rho: shownUp(used.rho), rhoCap: shownDown(cap.rho) };
   return [
     text("h1", "privacy.title"), budgetBar(now), text("p", "privacy.numbers", numbers), help(t("privacy.promise", numbers)),
@@ -247,43 +237,34 @@ export function privacy({ state }) {
   ];
 }
 
-/** @param {Entry | undefined} entry */
+/** @param {Entry} [entry] */
 function stateOf(entry) {
   const key = entry?.state === "waiting" && entry.tried ? "tried" : entry?.state;
   return entry ? t(`review.${key}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
 }
 
-/** Which of two accounts this device keeps. @param {any} earned @param {(keep: Keep) => unknown} take */
-function accounts({ own, theirs }, take) {
-  const one = (/** @type {string} */ key, /** @type {any} */ { balance_cents: cents, payee }, /** @type {Keep} */ keep) =>
-    h("div", text("p", `${key}Has`, { balance: money(cents), payee }), button(key, () => take(keep)));
-  return notice("warn", text("p", "me.twoHelp"), one("me.keepMine", own, "mine"), one("me.keepOther", theirs, "other"));
-}
+/** @type {Save} */
+const save = (device, chosen, go, said) => go(() => device.saveMe({ ...chosen, cap: chosen.cap * 1e9 }), said);
 
-/** @param {Context} context */
+/** @type {Page} */
 export async function me({ device, state, act, go, release }) {
-  const chosen = { level: state.me?.level ?? "medium", cap: (state.me?.cap ?? 0) / 1e9, period: state.me?.period ?? "life" };
+  const { level = "medium", cap = 0, period = "life" } = state.me ?? {}, chosen = { level, cap: cap / 1e9, period };
+  let brought = "";
   const moved = h("textarea", { readonly: true, rows: 4, "aria-label": t("me.moveText"), hidden: true });
-  const brought = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 4, name: "import", autocomplete: "off" }));
+  const oninput = withValue((value) => { brought = value; });
   const lost = (/** @type {unknown} */ error) => notice("warn", errorText(error), afterAsking("me.anew", () => go(() => device.startAnew())));
-  const earned = await device.earned(state.me).catch(lost);
-  const save = () => go(() => device.saveMe({ ...chosen, cap: chosen.cap * 1e9 }), () => t("me.saved"));
+  const earned = await device.earned().catch(lost);
   const reveal = () => act(async () => { moved.textContent = await device.moveOut(); moved.hidden = false; });
-  const two = h("div");
-  const ask = (/** @type {any} */ error) => {
-    if (error.key === "account.two") two.replaceChildren(accounts(error.values, take));
-    throw error;
-  };
-  const take = (/** @type {Keep | undefined} */ keep) => go(() => device.moveIn(brought.value, keep).catch(ask), (n) => t("me.imported", { n }));
+  const take = () => go(() => device.moveIn(brought), ({ n, left }) => `${t("me.imported", { n })} ${left ? t("me.accountLeft") : ""}`);
   return [
     text("h1", "me.title"),
     earned instanceof Node ? earned : earned && h("dl.card", fact("me.balance", money(earned.balance_cents)), fact("me.payee", earned.payee)),
     levelChoice("me.level", chosen), capField("me.cap", chosen), help(t("me.capHelp")),
-    choice(t("me.period"), ["life", "year"], chosen.period, (value) => { chosen.period = value === "year" ? "year" : "life"; }, (value) => t(`me.period.${value}`)),
+    choice(t("me.period"), ["life", "year"], period, (value) => { chosen.period = value; }, (value) => t(`me.period.${value}`)),
     help(t("me.periodHelp")),
-    button("me.save", save, "main"),
+    button("me.save", () => save(device, chosen, go, () => t("me.saved")), "main"),
     text("h2", "me.move"), help(t("me.moveHelp")), button("me.moveShow", reveal), moved,
-    h("label.field", h("span", t("me.importText")), brought), button("me.import", () => take(undefined)), two,
+    h("label.field", text("span", "me.importText"), h("textarea", { rows: 4, name: "import", autocomplete: "off", oninput })), button("me.import", take),
     text("h2", "me.data"),
     button("me.export", () => act(async () => download("crowdveil-my-data.json", await device.exportData()))), help(t("me.exportHelp")),
     afterAsking("me.delete", () => go(() => device.leave())),

@@ -1,11 +1,6 @@
-/**
- * Everything the device refuses to do, each with a key that the page turns into a sentence and the numbers it needs.
- */
+/** Everything the device refuses to do, each with a key that names a sentence of the catalogue, and what it fills in. */
 export class Refusal extends Error {
-  /**
-   * @param {string} key  names a sentence of the catalogue, for example "channel.hash"
-   * @param {Record<string, any>} [values]  what the sentence fills in
-   */
+  /** @param {string} key @param {Values} values */
   constructor(key, values = {}) {
     super(`${key} ${JSON.stringify(values)}`);
     this.name = "Refusal";
@@ -14,7 +9,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @param {boolean} holds @param {string} key @param {Record<string, any>} [values] */
+/** @type {Refuse} */
 export function refuseUnless(holds, key, values) {
   if (!holds) throw new Refusal(key, values);
 }

@@ -3,10 +3,8 @@
  * Byte for byte the same as `crowdveil.sampler` in Python. This is the only place where an answer becomes a report.
  */
 import { Refusal } from "./refusal.js";
-/** @import { ByteSource, Channel } from "./types.js" */
 
-/** The browser gives at most this many bytes at once. */
-const MOST_AT_ONCE = 65536;
+const MOST_AT_ONCE = 65536; // the browser gives no more
 
 /** The operating system's generator: the only source for reports that are really sent. @type {ByteSource} */
 export const systemBytes = {
@@ -22,10 +20,7 @@ export const systemBytes = {
 /** @param {Uint8Array} bytes */
 export const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/**
- * One report code for each answer code (∅ = −1), consuming one little-endian word of `channel.bits` bits each.
- * @param {Channel} channel @param {number[]} answers @param {ByteSource} [source]
- */
+/** One report code for each answer code (∅ = −1), from one little-endian word of `channel.bits` bits each. @type {Draw} */
 export function draw(channel, answers, source = systemBytes) {
   const inputs = answers.map((answer) => inputCode(channel, answer));
   const size = channel.bits / 8, bytes = source.take(size * inputs.length);
@@ -39,28 +34,17 @@ export function draw(channel, answers, source = systemBytes) {
   });
 }
 
-/** ∅ stands last where participation is protected and is refused elsewhere. @param {Channel} channel @param {number} answer */
-function inputCode(channel, answer) {
-  const isLevel = Number.isInteger(answer) && answer >= 0 && answer < channel.nLevels;
-  if (isLevel) return answer;
-  if (answer === -1 && channel.protectsParticipation) return channel.nLevels;
-  throw new Refusal("answer.code", { got: answer, levels: channel.nLevels });
+/** ∅ stands last where participation is protected and is refused elsewhere. @type {InputCode} */
+function inputCode({ nLevels, protectsParticipation }, answer) {
+  if (Number.isInteger(answer) && answer >= 0 && answer < nLevels) return answer;
+  if (answer === -1 && protectsParticipation) return nLevels;
+  throw new Refusal("answer.code", { got: answer, levels: nLevels });
 }
 
-/**
- * Randomised response has one row of thresholds for all inputs: keep, keep + lie, keep + 2·lie, …
- * A table has, for each input, the prefix sums of its row.
- * @param {Channel} channel @returns {(input: number) => bigint[]}
- */
+/** One row for all inputs in randomised response: keep, keep + lie, keep + 2·lie, …; in a table one for each. @type {Thresholds} */
 function thresholds({ rotation, weights, inputs }) {
-  const known = /** @type {Map<number, bigint[]>} */ (new Map());
-  return (input) => {
-    const place = rotation ? 0 : input;
-    const row = rotation ? [rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)] : weights[input] ?? [];
-    const sums = known.get(place) ?? prefixSums(row);
-    known.set(place, sums);
-    return sums;
-  };
+  const shared = rotation && prefixSums([rotation.keep, ...Array(inputs.length - 1).fill(rotation.lie)]);
+  return (input) => shared ?? prefixSums(weights[input] ?? []);
 }
 
 /** All prefix sums but the last, which is 2^bits and never passed. @param {bigint[]} row */
@@ -69,7 +53,5 @@ function prefixSums(row) {
   return row.slice(0, -1).map((weight) => (sum += weight));
 }
 
-/** How many thresholds are ≤ the word. Every one is looked at, whatever it is, so that the time tells nothing. @param {bigint[]} row @param {bigint} word */
-function countPassed(row, word) {
-  return row.reduce((passed, threshold) => passed + Number(threshold <= word), 0);
-}
+/** How many thresholds are ≤ the word. Every one is looked at, so that the time tells nothing. @type {CountPassed} */
+const countPassed = (row, word) => row.reduce((passed, threshold) => passed + Number(threshold <= word), 0);

@@ -1,6 +1,4 @@
-/**
- * SHA-256 (FIPS 180-4), written out: the browser's own is missing where a page is not served securely.
- */
+/** SHA-256 (FIPS 180-4), written out: the browser's own is missing where a page is not served securely. */
 
 const PRIMES = firstPrimes(64);
 const ROUND = Uint32Array.from(PRIMES, (prime) => fractionBits(Math.cbrt(prime)));
@@ -22,7 +20,7 @@ function padded(bytes) {
   return view;
 }
 
-/** @param {Uint32Array} state @param {DataView} view @param {number} start */
+/** @type {Compress} */
 function compress(state, view, start) {
   const w = new Uint32Array(64);
   for (let t = 0; t < 64; t++) {
@@ -40,10 +38,10 @@ function compress(state, view, start) {
   [a, b, c, d, e, f, g, h].forEach((word, i) => { state[i] = at(state, i) + word; });
 }
 
-/** @param {number} word @param {number} by */
+/** @type {OfNumbers} */
 const turn = (word, by) => (word >>> by) | (word << (32 - by));
 
-/** @param {Uint32Array} words @param {number} i */
+/** @type {At} */
 const at = (words, i) => words[i] ?? 0;
 
 /** @param {number} count */

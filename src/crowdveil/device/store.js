@@ -1,15 +1,12 @@
 /**
- * Where the device remembers things: four tables in IndexedDB.
- *
- * Every change is one transaction: rows are read, a decision is made without waiting, and its writes are made, all
- * or none, also against another tab.
+ * Where the device remembers things: four tables in IndexedDB. Every change is one transaction: rows are read, a
+ * decision is made without waiting, and its writes are made, all or none, also against another tab.
  */
-/** @import { Change, Finished, Rows, Store, Table } from "./types.js" */
 
 /** @type {Table[]} */
 const TABLES = ["ledger", "outbox", "settings", "drafts"];
 
-/** The browser's database. @param {string} [name] @returns {Promise<Store>} */
+/** @type {OpenStore} */
 export async function openStore(name = "crowdveil") {
   const request = indexedDB.open(name, 1);
   request.onupgradeneeded = () => TABLES.forEach((table) => request.result.createObjectStore(table));
@@ -34,10 +31,11 @@ async function change(database, decide) {
   try {
     const { result, writes = [] } = decide(await rowsOf(transaction), transaction);
     for (const { table, key, value } of writes) {
+      const rows = transaction.objectStore(table);
       // Never replaced: that would undo the whole change.
-      if (table === "ledger") transaction.objectStore(table).add(value, key);
-      else if (value === undefined) transaction.objectStore(table).delete(key);
-      else transaction.objectStore(table).put(value, key);
+      if (table === "ledger") rows.add(value, key);
+      else if (value === undefined) rows.delete(key);
+      else rows.put(value, key);
     }
     await done;
     return /** @type {any} */ (result);
@@ -48,7 +46,7 @@ async function change(database, decide) {
   }
 }
 
-/** @param {IDBTransaction} transaction @returns {Promise<Rows>} */
+/** @type {RowsOf} */
 async function rowsOf(transaction) {
   const tables = await Promise.all(TABLES.map(async (table) => {
     const objects = transaction.objectStore(table);
