@@ -483,6 +483,19 @@ def test_an_account_that_is_gone_is_told_and_never_replaced_unasked(
         worker.withdraw(study)
 
 
+def test_an_account_is_not_given_up_while_the_broker_does_not_answer(sqlite_server: Any, tmp_path: Path) -> None:
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        first = worker.sign_up()
+    # Nobody listens at the discard port.
+    with Worker(Broker("http://127.0.0.1:9", attempts=1), tmp_path) as worker:
+        assert worker.sign_up() == first
+        with pytest.raises(ProblemError):
+            worker.begin_anew()
+    with Worker(Broker(sqlite_server.address), tmp_path) as worker:
+        assert worker.sign_up() == first
+        assert worker.payments()["balance_cents"] == 0
+
+
 def test_the_cap_of_the_sign_up_is_remembered(sqlite_server: Any, tmp_path: Path) -> None:
     def mirrored(worker: Worker) -> int:
         return int(worker._broker.call("GET", "/workers/me")["budget"]["epsilon_cap_nano"])

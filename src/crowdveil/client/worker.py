@@ -11,7 +11,6 @@ import secrets
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
 from crowdveil.accounting.nano import amount_of
+from crowdveil.client.account import Account
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.log import follow
 from crowdveil.client.memory import Memory
@@ -31,11 +31,6 @@ from crowdveil.sampler import draw
 
 _ME = "me"
 _USUAL_CAP = 4.0
-_UNAUTHORIZED = 401
-_GONE = (
-    "the broker no longer knows this device's key: it was not used for a year, or the account was erased; begin a new "
-    "account with begin_anew (crowdveil answer sign-up --anew), which keeps the ledger but not what the old one earned"
-)
 # Refusals for which the broker looked whether it has this very submission, and has not.
 _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
 
@@ -67,7 +62,7 @@ class Worker:
         self._storage = SqliteStorage(self._home / "ledger.sqlite3")
         self.ledger = Ledger(Budget(self._cap(epsilon_cap)), self._storage)
         self._entropy = SystemEntropy() if entropy is None else entropy
-        self._broker.token = self._memory.fact("token") or broker.token
+        self._account = Account(broker, self._memory)
 
     def _cap(self, given: float | None) -> float:
         if (chosen := self._memory.fact("epsilon-cap")) is not None:
@@ -92,78 +87,28 @@ class Worker:
 
         One that the broker no longer knows is told, never replaced unasked: `begin_anew` does that.
         """
-        if (known := self._memory.fact("id")) is not None:
-            self._is_known()
+        if (known := self._account.id) is not None:
+            self._account.check()
             return known
         budget = self.ledger.budget
-        wishes = {"default_level": default_level, "epsilon_cap_nano": budget.cap.epsilon}
-        made = self._broker.call("POST", "/workers", wishes)
+        made = self._account.sign_up({"default_level": default_level, "epsilon_cap_nano": budget.cap.epsilon})
         self._memory.remember("first-cap", repr(budget.epsilon))
-        for name in ("id", "default_level"):
-            self._memory.remember(name, made[name])
-        self._keep_token(made)
         self._broker_key()
-        return str(made["id"])
+        return made
 
     def begin_anew(self, *, default_level: str = "medium") -> str:
         """A new account in place of one that the broker no longer knows; the ledger, and every draw, stays."""
-        try:
-            alive = self._memory.fact("id") is not None and self._is_known()
-        except ProblemError as refused:
-            if refused.status != _UNAUTHORIZED:
-                raise
-            alive = False
-        if alive:
+        if not self._account.is_lost():
             raise InputError("this device has an account; a new one would lose what it earned", fix="erase it first")
-        self._forget_account()
+        self._account.forget()
         return self.sign_up(default_level=default_level)
-
-    def _forget_account(self) -> None:
-        for name in ("id", "token", "renew-after"):
-            self._memory.forget(name)
-        self._broker.token = ""
-
-    def _is_known(self) -> bool:
-        """Whether the broker says so; one that does not answer says nothing. Raises where it no longer does."""
-        try:
-            self._call("GET", "/workers/me")
-        except ProblemError as refused:
-            if refused.status:
-                raise
-            return False
-        return True
-
-    def _call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
-        """As this worker: with a key that is renewed in time, and in plain words where it is known no more."""
-        self._renew()
-        try:
-            return self._broker.call(method, path, body, **headers)
-        except ProblemError as refused:
-            if refused.status == _UNAUTHORIZED and self._memory.fact("token") is not None:
-                raise ProblemError(_UNAUTHORIZED, {"type": refused.code, "detail": _GONE}) from None
-            raise
-
-    def _renew(self) -> None:
-        """A key lasts a year; halfway a fresh one is fetched. Where that fails, the next call tries again."""
-        due = self._memory.fact("renew-after")
-        if self._memory.fact("token") is None or (due is not None and datetime.now(UTC).isoformat() < due):
-            return
-        with suppress(ProblemError):
-            self._keep_token(self._broker.call("POST", "/workers/me/tokens", {"label": "renewed"}))
-
-    def _keep_token(self, made: dict[str, Any]) -> None:
-        now = datetime.now(UTC)
-        halfway = now + (datetime.fromisoformat(made["expires"]) - now) / 2
-        self._memory.remember("token", made["token"])
-        self._memory.remember("renew-after", halfway.isoformat())
-        self._broker.token = made["token"]
 
     def catch_up(self) -> None:
         """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen.
 
         And the broker's guard learns the cap where it has another.
         """
-        mirrored, spent = self._call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
+        mirrored, spent = self._account.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
         if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:
             epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
             key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
@@ -177,7 +122,7 @@ class Worker:
             self._memory.remember("first-cap", repr(amount_of(mirrored)))
             self.ledger = Ledger(Budget(amount_of(mirrored)), self._storage)
         if (cap := self.ledger.budget.cap.epsilon) != mirrored:
-            self._call("PATCH", "/workers/me", {"epsilon_cap_nano": cap})
+            self._account.call("PATCH", "/workers/me", {"epsilon_cap_nano": cap})
 
     def _keep_cap(self, budget: Budget) -> None:
         self.ledger = Ledger(budget, self._storage)
@@ -185,7 +130,7 @@ class Worker:
 
     def studies(self) -> list[dict[str, Any]]:
         """What this worker may answer."""
-        return list(self._call("GET", "/workers/me/studies")["items"])
+        return list(self._account.call("GET", "/workers/me/studies")["items"])
 
     def study(self, key: str) -> Study:
         """A study, checked: hash, signature, the whole public log, every channel, every charge.
@@ -235,7 +180,7 @@ class Worker:
         self.catch_up()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
-            self._call("PUT", f"/studies/{study.id}/reservation", reserve)
+            self._account.call("PUT", f"/studies/{study.id}/reservation", reserve)
         return self.ledger.release(
             _ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes), at_stake=at_stake
         )
@@ -265,7 +210,7 @@ class Worker:
     def _send(self, study: Study, parcel: dict[str, Any]) -> Sent:
         path, body = f"/studies/{study.id}/submissions", parcel["body"]
         try:
-            receipt = self._call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
+            receipt = self._account.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
         except ProblemError as refused:
             unsure = refused.repeated or self._memory.fact(_left(study)) is not None
             if refused.left:
@@ -291,7 +236,7 @@ class Worker:
         return [json.loads(receipt) for receipt in self._memory.receipts()]
 
     def payments(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._call("GET", "/workers/me/payments")
+        found: dict[str, Any] = self._account.call("GET", "/workers/me/payments")
         return found
 
     def raise_cap(self, epsilon_cap: float) -> None:
@@ -303,7 +248,7 @@ class Worker:
         if budget.cap.epsilon <= self.ledger.budget.cap.epsilon:
             self._keep_cap(budget)
         try:
-            self._call("PATCH", "/workers/me", {"epsilon_cap_nano": budget.cap.epsilon})
+            self._account.call("PATCH", "/workers/me", {"epsilon_cap_nano": budget.cap.epsilon})
         except ProblemError as refused:
             if refused.status:
                 raise
@@ -321,8 +266,8 @@ class Worker:
                 except ProblemError as refused:
                     if refused.code != "not-found":
                         raise
-        self._call("DELETE", "/workers/me")
-        self._forget_account()
+        self._account.call("DELETE", "/workers/me")
+        self._account.forget()
 
 
 def _make_private(path: Path) -> None:
