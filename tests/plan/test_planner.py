@@ -112,7 +112,7 @@ def served() -> Iterator[tuple[str, Choices | Scale, float]]:
                     yield name, domain, epsilon
 
 
-@pytest.mark.parametrize(("name", "domain", "epsilon"), served())
+@pytest.mark.parametrize(("name", "domain", "epsilon"), list(served()))
 def test_what_serves_the_asked_epsilon_is_planned_whatever_a_search_meets(
     name: str, domain: Choices | Scale, epsilon: float
 ) -> None:
