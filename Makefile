@@ -78,7 +78,7 @@ docs: $(VENV)/.dev  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 mutants: $(VENV)/.dev  ## plant known mistakes and expect red
-	$(BIN)/python tests/mutants.py $(ARGS)
+	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
 
 test-spark35: .venv-spark35/.spark35  ## the Spark tests on the oldest Spark we support
 	@tools/system-packages default-jre-headless

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from crowdveil import Channel, Choices, Scale, identity
+from crowdveil.canonical_json import sha256_of
+from crowdveil.channel.encoding import Clamp, Rotate, Subset, Table, compact_form, integer_row, mean_row
 from crowdveil.errors import ChannelError
-from crowdveil.forms import Clamp, Rotate, Subset, Table, compact_form, integer_row, mean_row
-from crowdveil.wire import sha256_of
 
 KEEP, LIE = 3 * 2**30, 2**30
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from crowdveil.divergence import _WorstRenyi, epsilon_of, rho_of
-from crowdveil.forms import integer_row
+from crowdveil.channel.divergence import _WorstRenyi, epsilon_of, rho_of
+from crowdveil.channel.encoding import integer_row
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.5, 1.0, 3.0, 8.0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mistakes import MUTANTS
-from mistakes.mutant import Mutant
-from mutants import ROOT, SOURCE
+from mutants import MUTANTS
+from mutants.mutant import Mutant
+from mutants.run import ROOT, SOURCE
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from crowdveil import Answers, Choices, Reports, Scale, entropy_from, identity
 from crowdveil.answers import check_unique
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms import mechanism
-from crowdveil.noise import NoiseRecord
 
 BINARY = Choices(("no", "yes"))
 STARS = Scale(1, 5)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import crowdveil
-from crowdveil.stopping import stopping_in_time
+from crowdveil._signals import stopping_in_time
 
 
 def test_ctrl_c_amid_the_imports_is_one_line() -> None:

@@ -1,6 +1,6 @@
 """`crowdveil` and `python -m crowdveil`: Ctrl-C is understood before anything heavy is loaded."""
 
-from crowdveil.stopping import stopping_at_once
+from crowdveil._signals import stopping_at_once
 
 with stopping_at_once():
     from crowdveil.cli import main

@@ -9,7 +9,7 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import Annotated, Any, Literal, TypeAlias
 
 from crowdveil.exact import decimal_text, json_number
-from crowdveil.settings import Rule, checked
+from crowdveil.validation import Rule, checked
 
 Unit: TypeAlias = Literal["value", "cell", "vector"]
 POSITIVE = Rule(

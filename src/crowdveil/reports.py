@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from crowdveil.answers import Answers, check_codes, check_columns, codes_of, frozen_column, frozen_ids
 from crowdveil.channel import Channel, identity
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.errors import ChannelError, InputError
-from crowdveil.noise import NoiseRecord
 
 AnyChannel: TypeAlias = Channel | NoiseRecord
 

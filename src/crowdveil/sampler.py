@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, words
 from crowdveil.errors import DomainError
-from crowdveil.forms import Rotate
 from crowdveil.progress import tell
 
 # Entropy is taken in slices that stay in the processor's cache.

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from crowdveil import Channel, InputError
 from crowdveil.accounting import ChannelLaw, GaussianLaw, JointLaw, PureLaw, Spend, Unprotected, releases, totals
-from crowdveil.accounting.atoms import channel_atoms, hockey_stick
 from crowdveil.accounting.composition import RULES, Release, basic, pld, renyi, zcdp
-from crowdveil.forms import Rotate, Table, integer_row
+from crowdveil.accounting.dominating_pairs import channel_atoms, hockey_stick
+from crowdveil.channel.encoding import Rotate, Table, integer_row
 
 _DIGITS = Context(prec=60)
 

@@ -35,7 +35,7 @@ from crowdveil.accounting import (
 )
 from crowdveil.accounting.storage import Charge
 from crowdveil.channel import Channel
-from crowdveil.forms import Rotate
+from crowdveil.channel.encoding import Rotate
 from crowdveil.mechanisms import mechanism
 
 FIVE = ("1", "2", "3", "4", "5")

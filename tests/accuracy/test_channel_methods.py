@@ -14,7 +14,7 @@ from crowdveil import Choices, Estimate, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.files import load_dataset
 from crowdveil.inference import method
-from crowdveil.inference.scores import score
+from crowdveil.inference.metrics import score
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import preset
 

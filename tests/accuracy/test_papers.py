@@ -10,19 +10,19 @@ import pytest
 
 from crowdveil.entropy import Keystream
 from crowdveil.inference import ChannelEM, Majority, PrivateDawidSkene
-from crowdveil.inference.channel_em import Truths
+from crowdveil.inference.methods.channel_em import Truths
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.papers import Settings
-from crowdveil.papers.li_trial import as_answers, duchenne, error_rate, mechanism_of
-from crowdveil.papers.loki_errors import rmse
-from crowdveil.papers.loki_films import Films
-from crowdveil.papers.loki_selection import SPEND, STOP, Figure2a, stopping_gap
-from crowdveil.papers.loki_surveys import Figure2b
-from crowdveil.papers.real import numeric
-from crowdveil.papers.reproduction import select
-from crowdveil.papers.run import read_rows, write_rows
-from crowdveil.papers.sun import Figure2, crowd_rows
-from crowdveil.papers.sun_trial import algorithm_1, error, mae
+from crowdveil.papers.core.datasets import numeric
+from crowdveil.papers.core.reproduction import select
+from crowdveil.papers.core.run import read_rows, write_rows
+from crowdveil.papers.li.trial import as_answers, duchenne, error_rate, mechanism_of
+from crowdveil.papers.loki.errors import rmse
+from crowdveil.papers.loki.films import Films
+from crowdveil.papers.loki.selection import SPEND, STOP, Figure2a, stopping_gap
+from crowdveil.papers.loki.surveys import Figure2b
+from crowdveil.papers.sun.synthetic import Figure2, crowd_rows
+from crowdveil.papers.sun.trial import algorithm_1, error, mae
 from crowdveil.reports import Reports
 from crowdveil.simulate import preset
 

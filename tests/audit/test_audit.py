@@ -31,11 +31,11 @@ from crowdveil.audit import (
     vector_of,
 )
 from crowdveil.audit import conformance as conformance_module
-from crowdveil.audit.bound import Choice, clopper_pearson_high, clopper_pearson_low, measure
 from crowdveil.audit.floating_point import laplace_by_inversion, reachable
+from crowdveil.audit.lower_bound import Choice, clopper_pearson_high, clopper_pearson_low, measure
+from crowdveil.channel.encoding import Rotate, Subset, Table
 from crowdveil.entropy import Keystream
 from crowdveil.errors import DomainError
-from crowdveil.forms import Rotate, Subset, Table
 from crowdveil.mechanisms import MECHANISMS, Laplace, mechanism
 from crowdveil.sampler import draw
 

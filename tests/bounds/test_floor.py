@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from crowdveil import Choices, Scale
-from crowdveil.bounds.floor import (
+from crowdveil.bounds.information import (
     answer_law,
     channel_information,
     fano_floor,

@@ -20,7 +20,7 @@ from pyarrow.parquet import write_table
 from serving import Quiet, serving
 
 from crowdveil import FileError
-from crowdveil.cli._working import UPDATES_A_SECOND, working
+from crowdveil.cli._progress import UPDATES_A_SECOND, working
 from crowdveil.files import read_reports
 from crowdveil.progress import Step, heard_by, tell
 

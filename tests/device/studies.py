@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil import Choices, Scale, identity
 from crowdveil.accounting.nano import nano_up
+from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.mechanisms import mechanism
-from crowdveil.wire import canonical, sha256_of
 
 ZEROS = "0" * 64
 _KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

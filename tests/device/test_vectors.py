@@ -15,11 +15,11 @@ from device.node import DEVICE, node, vectors
 from vectors.make import channels, vector
 
 from crowdveil import Channel, ChannelError
+from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.entropy import FixedBytes
 from crowdveil.exact import json_number
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.sampler import draw
-from crowdveil.wire import canonical, sha256_of
 
 RUN = Path(__file__).parent / "run.mjs"
 CONFORMANCE = DEVICE / "conformance.mjs"

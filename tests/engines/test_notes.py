@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crowdveil.engines.notes import DiskNotes
+from crowdveil.engines.checkpoints import DiskNotes
 
 WRITER = """
 import sys
 from pathlib import Path
-from crowdveil.engines.notes import DiskNotes
+from crowdveil.engines.checkpoints import DiskNotes
 
 def half(path, data):
     with path.open("wb") as file:

@@ -22,14 +22,15 @@ from crowdveil.engines.spark import (
     pack_on_spark,
     read_spark,
     read_spark_start,
-    session,
 )
 from crowdveil.engines.spark import job as job_module
+from crowdveil.engines.spark import passes as session
+from crowdveil.engines.spark.checkpoints import notes_in
 from crowdveil.engines.spark.job import Job, check_complete
-from crowdveil.engines.spark.notes import notes_in
-from crowdveil.engines.spark.table import median_per_worker
+from crowdveil.engines.spark.read import median_per_worker
 from crowdveil.files import read_reports, write_answers, write_reports
-from crowdveil.inference import METHODS, Method, auto, method
+from crowdveil.inference import METHODS, Method, method
+from crowdveil.inference.methods import auto
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 
 pytestmark = OLD_SPARK

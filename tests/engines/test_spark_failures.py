@@ -18,7 +18,7 @@ from engines.crowds import OLD_SPARK, QUICK, QUICK_JAVA, assert_same, mixed, val
 from waiting import until
 
 from crowdveil import Choices, Estimate
-from crowdveil.engines.spark.session import CHECKPOINT, Reached
+from crowdveil.engines.spark.passes import CHECKPOINT, Reached
 from crowdveil.files import read_reports, write_reports
 from crowdveil.inference import method
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from crowdveil import Answers, Choices, FileError, Reports, Scale, entropy_from
 from crowdveil.channel import Channel
+from crowdveil.channel.additive_noise import NoiseRecord
+from crowdveil.channel.encoding import Rotate, Table
 from crowdveil.files import read_answers, read_reports, read_truth, write_answers, write_reports
-from crowdveil.forms import Rotate, Table
 from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
-from crowdveil.noise import NoiseRecord
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), min_size=1, max_size=8).filter(
     lambda text: text.strip() and text.lower() != "nan"

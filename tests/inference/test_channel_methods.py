@@ -9,24 +9,16 @@ import pytest
 
 from crowdveil import Answers, Choices, InputError, Reports, Scale
 from crowdveil.entropy import entropy_from
-from crowdveil.inference import (
-    Auto,
-    ChannelBP,
-    ChannelEM,
-    Frequency,
-    Majority,
-    Method,
-    PopulationMean,
-    channel_kernels,
-    channel_layout,
-    channel_plain,
-)
-from crowdveil.inference.blocks import blocks_of, context_of
-from crowdveil.inference.frequency import project
-from crowdveil.inference.message_model import skills_of
-from crowdveil.inference.numbers import counts_of
-from crowdveil.inference.threads import LocalEngine
-from crowdveil.inference.worker_types import worker_types
+from crowdveil.inference import Auto, ChannelBP, ChannelEM, Frequency, Majority, Method, PopulationMean
+from crowdveil.inference.engine.blocks import blocks_of, context_of
+from crowdveil.inference.engine.local import LocalEngine
+from crowdveil.inference.kernels import message_state as channel_layout
+from crowdveil.inference.kernels import messages as channel_kernels
+from crowdveil.inference.kernels import messages_reference as channel_plain
+from crowdveil.inference.methods.frequency import project
+from crowdveil.inference.models.message_passing import skills_of
+from crowdveil.inference.observations.numeric import counts_of
+from crowdveil.inference.priors.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
 from crowdveil.simulate.crowd import answers_of
@@ -70,7 +62,7 @@ def test_compiled_and_plain_sweeps_agree(method: Method, hidden: bool, monkeypat
     found = []
     for kernels in (channel_kernels, channel_plain):
         monkeypatch.setattr(channel_layout, "message_kernels", lambda kernels=kernels: kernels)
-        for module in ("type_model", "channel_em"):
+        for module in ("models.worker_type", "methods.channel_em"):
             monkeypatch.setattr(f"crowdveil.inference.{module}.message_kernels", lambda kernels=kernels: kernels)
         found.append(method.fit(reports))
     np.testing.assert_allclose(found[0].trace, found[1].trace, rtol=1e-2, atol=1e-5)
@@ -87,7 +79,7 @@ def test_products_of_many_small_chances_do_not_vanish(monkeypatch: pytest.Monkey
     reports, found = Reports.unprotected(answers), []
     model = ChannelBP(precision="float32").model(context_of(reports))
     for kernels in (channel_kernels, channel_plain):
-        monkeypatch.setattr("crowdveil.inference.type_model.message_kernels", lambda kernels=kernels: kernels)
+        monkeypatch.setattr("crowdveil.inference.models.worker_type.message_kernels", lambda kernels=kernels: kernels)
         session = LocalEngine(threads=1).open(model, reports)
         parameters = model.m_step(session.e_pass({}), {})
         found.append(session.e_pass(parameters)["messages"])

@@ -8,15 +8,15 @@ from scipy.special import ndtr
 
 from crowdveil import Scale
 from crowdveil.channel import Channel
-from crowdveil.forms import Table
-from crowdveil.inference.clipping import (
+from crowdveil.channel.encoding import Table
+from crowdveil.inference.uncertainty.censoring import (
     hidden_means_seen,
     means_seen,
     reaching_out,
     spread_of_errors,
     squares_left,
 )
-from crowdveil.inference.ratios import Sums
+from crowdveil.inference.uncertainty.fieller import Sums
 
 
 def test_means_are_seen_where_they_lie_on_the_scale() -> None:

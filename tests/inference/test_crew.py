@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.inference import kernels, share_kernels
-from crowdveil.inference.crew import LEAST, crew, each, shared_out
-from crowdveil.inference.model import add
+from crowdveil.inference.kernels import em as kernels
+from crowdveil.inference.kernels import softmax as share_kernels
+from crowdveil.inference.parallel import LEAST, crew, each, shared_out
+from crowdveil.inference.protocols import add
 
 WAIT = 30
 

@@ -10,9 +10,11 @@ from inference.crowds import choice_crowd, protected
 from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, InputError, Reports
-from crowdveil.inference import DawidSkene, Majority, OneCoin, emission, layout, method
-from crowdveil.inference.finishing import odds_interval
-from crowdveil.inference.threads import LocalEngine
+from crowdveil.inference import DawidSkene, Majority, OneCoin, method
+from crowdveil.inference.engine.local import LocalEngine
+from crowdveil.inference.kernels import layout
+from crowdveil.inference.observations import likelihood as emission
+from crowdveil.inference.uncertainty.summaries import odds_interval
 
 PURE = {"prior": "none"}
 
@@ -89,7 +91,7 @@ def test_only_the_cells_that_occur_give_the_same_as_all_cells(monkeypatch: pytes
         # Pretend there are so many workers that most cells stay empty.
         return compact(block, symbol, n_symbols, n_workers * 1000, n_options)
 
-    monkeypatch.setattr("crowdveil.inference.choice_model.layout_of", only_seen)
+    monkeypatch.setattr("crowdveil.inference.models.categorical_em.layout_of", only_seen)
     seen_cells = [kind(precision="float64").fit(reports).posterior for kind in (DawidSkene, OneCoin)]
     for ours, theirs in zip(all_cells, seen_cells, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -196,7 +198,7 @@ def test_blocks_and_threads_do_not_change_the_result(monkeypatch: pytest.MonkeyP
     answers, _ = choice_crowd(11, n_questions=500)
     reports = Reports.unprotected(answers)
     whole = DawidSkene(precision="float64").fit(reports)
-    monkeypatch.setattr("crowdveil.inference.blocks.SMALL", 10)
+    monkeypatch.setattr("crowdveil.inference.engine.blocks.SINGLE_BLOCK_REPORTS", 10)
     shuffled = reports.rows(np.random.default_rng(0).permutation(len(reports)))
     for table in (reports, shuffled):
         split = DawidSkene(precision="float64", engine=LocalEngine(threads=3)).fit(table)
@@ -204,7 +206,7 @@ def test_blocks_and_threads_do_not_change_the_result(monkeypatch: pytest.MonkeyP
 
 
 def test_too_many_options_for_a_confusion_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdveil.inference.dawid_skene.MAX_ENTRIES", 10_000)
+    monkeypatch.setattr("crowdveil.inference.methods.dawid_skene.MAX_ENTRIES", 10_000)
     rows = [("ada", "q", "1"), ("bob", "q", "1")]
     reports = Reports.unprotected(Answers.from_rows(rows, Choices(tuple(map(str, range(100))))))
     with pytest.raises(InputError, match="use one-coin"):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import method
-from crowdveil.inference.doubt import as_known, weakest
+from crowdveil.inference.uncertainty.parameter_variance import as_known, weakest
 from tests.inference.families import reported
 
 Array = NDArray[Any]

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from crowdveil.inference.driver import run
-from crowdveil.inference.model import Goal, Parameters, Statistics, add
-from crowdveil.inference.squarem import extrapolate
+from crowdveil.inference.acceleration import extrapolate
+from crowdveil.inference.engine.em import run
+from crowdveil.inference.protocols import Goal, Parameters, Statistics, add
 
 
 @dataclass

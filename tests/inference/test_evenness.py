@@ -9,11 +9,11 @@ from scipy.stats import chi2, chisquare
 from crowdveil import Answers, Choices, Reports
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import ChannelBP, Majority
-from crowdveil.inference.blocks import context_of
-from crowdveil.inference.emission import emission_of
-from crowdveil.inference.evenness import unevenness
-from crowdveil.inference.message_model import reading
-from crowdveil.inference.type_model import SETTLING
+from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.models.message_passing import reading
+from crowdveil.inference.models.worker_type import SETTLING
+from crowdveil.inference.observations.likelihood import emission_of
+from crowdveil.inference.uncertainty.score_test import unevenness
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd
 

@@ -11,8 +11,12 @@ from scipy.special import ndtr, ndtri, stdtrit
 from crowdveil import Answers, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import Mean, Median, PopulationMean, WeightedMean
-from crowdveil.inference.clipping import means_seen, spread_of_errors
-from crowdveil.inference.number_intervals import (
+from crowdveil.inference.observations.numeric import common_freedom, pooled, spread_of, tails_at
+from crowdveil.inference.priors.truth import TruthLaw
+from crowdveil.inference.priors.truth_grid import finest, interpolated, quantiles, truth_grid
+from crowdveil.inference.uncertainty.censoring import means_seen, spread_of_errors
+from crowdveil.inference.uncertainty.fieller import Ratio
+from crowdveil.inference.uncertainty.means import (
     reach_of,
     rounding,
     rounding_of_medians,
@@ -20,10 +24,6 @@ from crowdveil.inference.number_intervals import (
     unrounded,
     with_interval,
 )
-from crowdveil.inference.numbers import common_freedom, pooled, spread_of, tails_at
-from crowdveil.inference.ratios import Ratio
-from crowdveil.inference.truth_grid import finest, interpolated, quantiles, truth_grid
-from crowdveil.inference.truth_law import TruthLaw
 from crowdveil.mechanisms import mechanism
 
 LEVELS = Scale(0, 4)

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference.crowds import choice_crowd, protected
 
-from crowdveil.inference import DawidSkene, OneCoin, WeightedVote, kernels, layout, plain, row_kernels, row_plain
-from crowdveil.inference.model import Block
+from crowdveil.inference.kernels import em as kernels
+from crowdveil.inference.kernels import em_reference as plain
+from crowdveil.inference.kernels import layout
+from crowdveil.inference.kernels import weighted as row_kernels
+from crowdveil.inference.kernels import weighted_reference as row_plain
+from crowdveil.inference.protocols import Block
 
 
 def block_of(rng: np.random.Generator, n_rows: int, n_questions: int, n_workers: int, n_symbols: int) -> Block:
@@ -152,29 +155,3 @@ def test_a_layout_of_many_tiles_keeps_every_row(monkeypatch: pytest.MonkeyPatch)
         module.sweep_counts(made, totals[index], counts[index])
     np.testing.assert_allclose(totals[0], totals[1], atol=1e-12)
     np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
-
-
-def test_plain_loops_take_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    reports = protected(choice_crowd(1)[0], 2.0, 1)
-    compiled = [kind(precision="float64").fit(reports) for kind in (DawidSkene, OneCoin)]
-    votes = WeightedVote().fit(reports)
-    layout.kernels.cache_clear()
-    layout.row_kernels.cache_clear()
-    monkeypatch.setattr(layout, "import_module", _without_numba)
-    try:
-        assert layout.kernels() is plain
-        assert layout.row_kernels() is row_plain
-        assert WeightedVote().fit(reports).value.tolist() == votes.value.tolist()
-        for ours, kind in zip(compiled, (DawidSkene, OneCoin), strict=True):
-            fallback = kind(precision="float64").fit(reports)
-            np.testing.assert_allclose(fallback.posterior, ours.posterior, atol=1e-7)
-            assert kind().fit(reports).value.tolist() == ours.value.tolist()
-    finally:
-        layout.kernels.cache_clear()
-        layout.row_kernels.cache_clear()
-
-
-def _without_numba(name: str) -> object:
-    if name.endswith("kernels"):
-        raise ImportError("numba")
-    return row_plain if name.endswith("row_plain") else plain

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, Majority
-from crowdveil.inference.blocks import context_of
-from crowdveil.inference.leaning import EitherModel, belief_of, weight_of
-from crowdveil.inference.threads import LocalSession
-from crowdveil.inference.type_model import TypeModel
-from crowdveil.inference.worker_types import worker_types
+from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.local import LocalSession
+from crowdveil.inference.models.model_averaging import EitherModel, belief_of, weight_of
+from crowdveil.inference.models.worker_type import TypeModel
+from crowdveil.inference.priors.worker_types import worker_types
 
 LEANING = ((0.92, 0.08), (0.4, 0.6))
 PLAIN = ((0.8, 0.2), (0.2, 0.8))

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from inference.crowds import number_crowd, protected
 
 from crowdveil import Answers, Choices, InputError, Reports, Scale
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.guarantee import Guarantee
 from crowdveil.inference import Mean, Median, WeightedMean
-from crowdveil.inference.blocks import context_of
-from crowdveil.inference.driver import run
-from crowdveil.inference.threads import LocalEngine
-from crowdveil.noise import NoiseRecord
+from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.em import run
+from crowdveil.inference.engine.local import LocalEngine
 
 LEVELS = Scale(0, 50)
 

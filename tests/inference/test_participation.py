@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crowdveil import Choices
-from crowdveil.inference.emission import emission_of
-from crowdveil.inference.participation import LEAST, MOST, answered_scores, count_answered, shares
+from crowdveil.inference.observations.likelihood import emission_of
+from crowdveil.inference.observations.response_rate import LEAST, MOST, answered_scores, count_answered, shares
 from crowdveil.mechanisms import mechanism
 
 ABC = Choices(("a", "b", "c"))

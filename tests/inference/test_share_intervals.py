@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaincinv, ndtri
 
 from crowdveil import Choices
-from crowdveil.inference.share_intervals import least_of_chosen, moments, score_interval
+from crowdveil.inference.uncertainty.proportions import least_of_chosen, moments, score_interval
 from crowdveil.mechanisms import mechanism
 
 ABC = Choices(("a", "b", "c"))

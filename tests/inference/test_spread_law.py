@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil import Answers, Reports, Scale
 from crowdveil.inference import ChannelEM
-from crowdveil.inference.spread_law import factors, first_spreads, fitted_spreads
+from crowdveil.inference.priors.noise_scale import factors, first_spreads, fitted_spreads
 
 SPREADS = np.geomspace(0.15, 9.0, 10)
 

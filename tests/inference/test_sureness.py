@@ -10,7 +10,7 @@ from inference.families import calibration_error
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, method
-from crowdveil.inference.sureness import ENOUGH, POWERS, asked, foretold_at, sureness_of, tempered
+from crowdveil.inference.uncertainty.temperature import ENOUGH, POWERS, asked, foretold_at, sureness_of, tempered
 
 
 def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crowdveil import Choices, Scale
-from crowdveil.inference.truth_grid import truth_grid
-from crowdveil.inference.truth_law import TruthLaw
+from crowdveil.inference.priors.truth import TruthLaw
+from crowdveil.inference.priors.truth_grid import truth_grid
 
 GRID = truth_grid(Scale(0, 6))
 FIRST = TruthLaw.first(GRID)

@@ -8,7 +8,7 @@ from inference.crowds import choice_crowd, protected
 
 from crowdveil import Answers, Choices, InputError, Reports, identity
 from crowdveil.inference import Majority, PrivateDawidSkene, WeightedVote, method
-from crowdveil.inference.votes import answering, channel_worth, effective_counts, votes_of
+from crowdveil.inference.observations.debiasing import answering, channel_worth, effective_counts, votes_of
 from crowdveil.mechanisms import mechanism
 
 

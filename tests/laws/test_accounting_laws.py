@@ -8,10 +8,10 @@ import pytest
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.accounting import RULES, JointLaw, Spend, TwoLayerLaw, releases, totals
-from crowdveil.audit.spends import independent, spend_of
+from crowdveil.audit.costs import independent, spend_of
+from crowdveil.channel.two_layer import value_epsilon, vector_epsilon
 from crowdveil.domain import Domain
 from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
-from crowdveil.two_layer_law import value_epsilon, vector_epsilon
 
 DOMAINS: list[Domain] = [Choices(("no", "yes")), Choices(tuple("abcdefgh")), Scale(1, 5)]
 

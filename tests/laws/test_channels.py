@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from laws.registry import SHIPPED, channel_of, channels, epsilons, exact_ratio, exceeds, served, unfolded
 
 from crowdveil import Channel, Choices, Scale
+from crowdveil.channel.encoding import Rotate
 from crowdveil.entropy import FixedBytes, Keystream, words
 from crowdveil.errors import ChannelError, InputError
-from crowdveil.forms import Rotate
 from crowdveil.mechanisms import MECHANISMS, mechanism
 from crowdveil.sampler import Guided, Thresholds, draw
 

@@ -26,7 +26,7 @@ from crowdveil.accounting.ledger import Budget
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import UnservableError
 from crowdveil.inference import METHODS, Method, method
-from crowdveil.inference.threads import LocalEngine
+from crowdveil.inference.engine.local import LocalEngine
 from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
 from crowdveil.plan import CrowdSkill, Setting
 from crowdveil.simulate import ChoiceCrowd, ScaleCrowd

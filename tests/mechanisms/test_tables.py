@@ -10,8 +10,8 @@ import pytest
 
 from crowdveil import Choices, Scale
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.errors import InputError, UnservableError
-from crowdveil.forms import Rotate
 from crowdveil.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -21,8 +21,8 @@ from crowdveil.mechanisms import (
     RandomizedResponse,
     SubsetSelection,
 )
+from crowdveil.mechanisms._integer_rounding import within_ratio
 from crowdveil.mechanisms.subset_selection import subset_size
-from crowdveil.mechanisms.tables import within_ratio
 
 UNIT = Scale(-1, 1, "0.5")
 

@@ -14,10 +14,16 @@ from scipy.integrate import quad
 
 from crowdveil import Answers, Choices, Scale, entropy_from
 from crowdveil.accounting import Spend
+from crowdveil.channel.joint import JointChannel
+from crowdveil.channel.two_layer import (
+    claimed_epsilon,
+    report_laws,
+    value_epsilon,
+    value_epsilon_at_most,
+    vector_epsilon,
+)
 from crowdveil.errors import ChannelError, InputError, UnservableError
-from crowdveil.joint import JointChannel
 from crowdveil.mechanisms import SparseTwoLayer, TwoLayer
-from crowdveil.two_layer_law import claimed_epsilon, report_laws, value_epsilon, value_epsilon_at_most, vector_epsilon
 
 BINARY = Choices(("no", "yes"))
 WHOLE = Fraction(0), Fraction(1)

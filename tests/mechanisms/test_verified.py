@@ -7,9 +7,9 @@ import math
 import pytest
 
 from crowdveil import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.errors import UnservableError
-from crowdveil.forms import Rotate
-from crowdveil.mechanisms.tables import verified
+from crowdveil.mechanisms._integer_rounding import verified
 
 CHANNEL = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(3 * 2**30, 2**30))
 

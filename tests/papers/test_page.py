@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from crowdveil.papers import REPRODUCTIONS
-from crowdveil.papers.run import VERDICTS
+from crowdveil.papers.core.run import VERDICTS
 
 ROOT = Path(__file__).parent.parent.parent
 EXPLAIN = ROOT / "docs" / "explain"

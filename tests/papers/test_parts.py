@@ -8,19 +8,19 @@ from math import inf, log
 import numpy as np
 import pytest
 
+from crowdveil.channel.two_layer import value_epsilon
 from crowdveil.domain import Choices
 from crowdveil.inference import Majority
 from crowdveil.papers.beyond import two_layer_with
-from crowdveil.papers.li_additional import flip_epsilon
-from crowdveil.papers.li_trial import as_answers, error_rate, errors, peer_grading, privacy_rows
-from crowdveil.papers.loki import choice_epsilons, rating_epsilons
-from crowdveil.papers.loki_attack import _name, _unique
-from crowdveil.papers.loki_films import completed
-from crowdveil.papers.reproduction import Row, near, paired, smaller
-from crowdveil.papers.run import page
+from crowdveil.papers.core.reproduction import Row, near, paired, smaller
+from crowdveil.papers.core.run import page
+from crowdveil.papers.li.additional import flip_epsilon
+from crowdveil.papers.li.trial import as_answers, error_rate, errors, peer_grading, privacy_rows
+from crowdveil.papers.loki.films import completed
+from crowdveil.papers.loki.levels import choice_epsilons, rating_epsilons
+from crowdveil.papers.loki.linkage_attack import _name, _unique
 from crowdveil.reports import Reports
 from crowdveil.simulate import ChoiceCrowd
-from crowdveil.two_layer_law import value_epsilon
 
 
 def test_the_formula_for_choices_is_the_exact_loss_at_that_delta() -> None:

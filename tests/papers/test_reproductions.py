@@ -12,9 +12,9 @@ from papers.datasets import write_datasets
 
 from crowdveil.files.datasets import VARIABLE
 from crowdveil.papers import REPRODUCTIONS, Reproduction, Settings
-from crowdveil.papers.loki_selection import OTHERS
-from crowdveil.papers.reproduction import ClaimVerdict, Row
-from crowdveil.papers.run import note_text, read_rows, reproduce, write_rows
+from crowdveil.papers.core.reproduction import ClaimVerdict, Row
+from crowdveil.papers.core.run import note_text, read_rows, reproduce, write_rows
+from crowdveil.papers.loki.selection import OTHERS
 
 SMALL: dict[str, dict[str, Any]] = {
     **{id: {"n_workers": 60} for id in ("sun-fig2", "sun-fig3", "sun-fig4")},

@@ -12,7 +12,7 @@ from plan.ideal import ideal_error
 from crowdveil import Choices, Scale
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import CrowdSkill, Setting, predict
-from crowdveil.plan.floor import scale_floor
+from crowdveil.plan.lower_bound import scale_floor
 
 YES, FOUR, STARS = Choices(("no", "yes")), Choices(tuple("abcd")), Scale(1, 5)
 

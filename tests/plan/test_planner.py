@@ -18,9 +18,9 @@ from plan.simulated import Case, draw_case, simulated_error
 from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
 from crowdveil.plan import SKILLS, CrowdSkill, Setting, plan, predict, predict_population, study_charge
-from crowdveil.plan.floor import choice_floor, scale_floor
+from crowdveil.plan.lower_bound import choice_floor, scale_floor
 from crowdveil.plan.recommend import Recommendation, channel_of
-from crowdveil.plan.search import least
+from crowdveil.plan.sample_size import smallest_reaching
 
 YES = Choices(("no", "yes"))
 DIGITS = Scale(0, 9)
@@ -242,9 +242,9 @@ def test_a_charge_is_rounded_up() -> None:
 
 
 def test_least_finds_the_smallest_that_suffices() -> None:
-    assert least(lambda x: 1 / x, 0.01, 1, 1e6) == pytest.approx(100, rel=0.02)
-    assert least(lambda x: 1.0, 0.5, 1, 1e6) is None
-    assert least(lambda x: 0.0, 0.5, 1, 1e6) == 1
+    assert smallest_reaching(lambda x: 1 / x, 0.01, 1, 1e6) == pytest.approx(100, rel=0.02)
+    assert smallest_reaching(lambda x: 1.0, 0.5, 1, 1e6) is None
+    assert smallest_reaching(lambda x: 0.0, 0.5, 1, 1e6) == 1
 
 
 def test_people_read_the_same() -> None:

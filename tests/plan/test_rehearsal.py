@@ -12,9 +12,9 @@ from crowdveil import Choices, Scale, entropy_from
 from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import CrowdPart, CrowdSkill, Prediction, Setting, plan
-from crowdveil.plan.drawn import draw_study
-from crowdveil.plan.expected import expected, method_of
-from crowdveil.plan.rehearsal import rehearse
+from crowdveil.plan.expected_error import expected, method_of
+from crowdveil.plan.monte_carlo import rehearse
+from crowdveil.plan.study_simulator import draw_study
 
 YES, STARS = Choices(("no", "yes")), Scale(1, 5)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from crowdveil import Choices, InputError, Reports, Scale
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms import mechanism
-from crowdveil.noise import NoiseRecord
 from crowdveil.selection import POLICIES, Candidates, Greedy, GroupError, History, selector
-from crowdveil.selection.printed_error import PrintedError
-from crowdveil.selection.selection import rmse
+from crowdveil.selection.paper_error import PrintedError
+from crowdveil.selection.result import rmse
 
 GAMMAS = {"none": 0.0, "low": 3.0, "medium": 6.0, "high": 12.0}
 PAYS = {"none": 0.8, "low": 0.4, "medium": 0.2, "high": 0.1}

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from crowdveil import Channel, Choices, Scale
+from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.channel.encoding import Clamp, Rotate, Subset, Table, integer_row
 from crowdveil.domain import Domain
 from crowdveil.entropy import FixedBytes
 from crowdveil.errors import UnservableError
 from crowdveil.exact import json_number
-from crowdveil.forms import Clamp, Rotate, Subset, Table, integer_row
 from crowdveil.mechanisms import MECHANISMS, mechanism
 from crowdveil.sampler import draw
-from crowdveil.wire import canonical, sha256_of
 
 HERE = Path(__file__).parent
 N_STREAM = 48

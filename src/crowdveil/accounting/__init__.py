@@ -2,11 +2,11 @@
 
 from crowdveil.accounting.composition import RULES, Cost, Release, releases, totals
 from crowdveil.accounting.conversion import DEFAULT_DELTA, delta_from_rho, epsilon_from_rho, rho_max
+from crowdveil.accounting.events import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, TwoLayerLaw, Unprotected
 from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from crowdveil.accounting.laws import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, TwoLayerLaw, Unprotected
 from crowdveil.accounting.ledger import Budget, Ledger, Loss
 from crowdveil.accounting.nano import nano_down, nano_up
-from crowdveil.accounting.questions import SpendsByQuestion, Totals, worker_totals
+from crowdveil.accounting.per_question import SpendsByQuestion, Totals, worker_totals
 from crowdveil.accounting.spend import Spend, cells_at_stake
 from crowdveil.accounting.sqlite import SqliteStorage
 from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, epsilon_at_order, epsilon_from_rho
+from crowdveil.accounting.events import GaussianLaw, Law, PureLaw
 from crowdveil.accounting.gaussian import gaussian_epsilon
-from crowdveil.accounting.laws import GaussianLaw, Law, PureLaw
 from crowdveil.accounting.pld import Pld, composed
 from crowdveil.accounting.spend import Spend
 from crowdveil.exact import fraction_up

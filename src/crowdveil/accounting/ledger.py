@@ -17,7 +17,7 @@ from crowdveil.accounting.spend import Spend
 from crowdveil.accounting.storage import NOTHING, Charge, Line, MemoryStorage, Receipt, Storage
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.guarantee import Epsilon, round_down, round_up
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 CARRIED_OVER = "carried-over"
 
@@ -59,7 +59,7 @@ class Loss:
 class Ledger:
     """Append-only, idempotent by key, refuses whole.
 
-    >>> from crowdveil.accounting.laws import PureLaw
+    >>> from crowdveil.accounting.events import PureLaw
     >>> ledger = Ledger(Budget(1, 0))
     >>> ledger.charge("ada", Spend(PureLaw(0.75), "health"), key="study 1").number
     1

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crowdveil.accounting.atoms import Atoms
+from crowdveil.accounting.dominating_pairs import Atoms
 
 _UNIT_ROUNDOFF = 2.0**-53
 _DIRECT_WORK = 1 << 22

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, cast
 
-from crowdveil.accounting.laws import (
+from crowdveil.accounting.events import (
     ChannelLaw,
     GaussianLaw,
     JointLaw,
@@ -22,7 +22,7 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 from crowdveil.exact import times_up
 from crowdveil.guarantee import Unit
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 FORMAT = "crowdveil-spend/1"
 _REPORTS = Rule("a whole number of reports, 1 or more and of at most 15 digits", lambda count: 1 <= count < 10**15)
@@ -35,7 +35,7 @@ class Spend:
 
     With participation protected, every question of a study reports, so `count` is their number (see `cells_at_stake`).
 
-    >>> from crowdveil.forms import Rotate
+    >>> from crowdveil.channel.encoding import Rotate
     >>> channel = Channel(("no", "yes"), ("no", "yes"), 32, "rotate", Rotate(3 * 2**30, 2**30))
     >>> spend = Spend.through(channel, name="health", count=2)
     >>> spend == Spend.from_json(spend.to_json())

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.audit.bound import ALPHA, LowerBound, choose, measure
-from crowdveil.audit.reading import reader
+from crowdveil.audit.lower_bound import ALPHA, LowerBound, choose, measure
+from crowdveil.audit.report_parsing import reader
 from crowdveil.errors import InputError
 from crowdveil.progress import counted, heard_by
 

@@ -20,9 +20,9 @@ import numpy as np
 from crowdveil.answers import Answers
 from crowdveil.audit.finding import Verdict
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.domain import EMPTY, Domain
 from crowdveil.entropy import Entropy, FixedBytes
-from crowdveil.forms import Rotate
 from crowdveil.mechanisms import Mechanism
 from crowdveil.sampler import GUIDE_FROM, draw
 

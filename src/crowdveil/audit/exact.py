@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from crowdveil.audit.finding import Verdict
 from crowdveil.channel import Channel
-from crowdveil.divergence import max_ratio
+from crowdveil.channel.divergence import max_ratio
 from crowdveil.exact import exp_down, exp_up
 
 

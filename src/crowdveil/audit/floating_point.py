@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.entropy import UNIFORM_BITS, uniform_of
-from crowdveil.mechanisms.reporting import laplace_of
+from crowdveil.mechanisms._research_reports import laplace_of
 
 _NUMPY_BITS = 53
 # The noise rises only up to rounding, so a few neighbours are looked at as well.

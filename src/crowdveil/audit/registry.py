@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.audit.black_box import black_box
-from crowdveil.audit.bound import LowerBound
 from crowdveil.audit.conformance import (
     Vector,
     javascript_conforms,
@@ -28,15 +27,16 @@ from crowdveil.audit.floating_point import (
     named_share_of_table,
     numpy_laplace,
 )
-from crowdveil.audit.reading import reader
-from crowdveil.audit.subjects import Subject, affordable_samples, callable_subject, mechanism_subject
+from crowdveil.audit.lower_bound import LowerBound
+from crowdveil.audit.report_parsing import reader
+from crowdveil.audit.targets import Subject, affordable_samples, callable_subject, mechanism_subject
+from crowdveil.channel.two_layer import value_epsilon_of_any
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Laplace, Mechanism, TwoLayer, mechanism
 from crowdveil.progress import counted, heard_by
-from crowdveil.two_layer_law import value_epsilon_of_any
 
 SAMPLES = 200_000
 # Mechanisms that solve a system for each worker are sampled less; see `--samples`.

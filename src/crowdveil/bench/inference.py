@@ -20,7 +20,7 @@ from crowdveil.bench._whole_job import whole_job
 from crowdveil.channel import identity
 from crowdveil.domain import Scale
 from crowdveil.inference import METHODS, DawidSkene, Method, method
-from crowdveil.inference.threads import LocalEngine
+from crowdveil.inference.engine.local import LocalEngine
 from crowdveil.progress import heard_by
 from crowdveil.reports import Reports
 

@@ -28,10 +28,10 @@ import pyarrow.parquet as pq
 from crowdveil.bench._measure import crowd, in_process, row
 from crowdveil.bench._whole_job import write_answers
 from crowdveil.inference import method
-from crowdveil.inference.blocks import context_of
-from crowdveil.inference.driver import run
-from crowdveil.inference.model import Parameters, Statistics
-from crowdveil.inference.threads import LocalEngine, Passes
+from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.em import run
+from crowdveil.inference.engine.local import LocalEngine, Passes
+from crowdveil.inference.protocols import Parameters, Statistics
 
 SIZES = {"1m": 1_000_000, "10m": 10_000_000, "50m": 50_000_000}
 LIMITS = {"10m": 4.0, "50m": 2.0}
@@ -179,7 +179,7 @@ def _packed(spark: Any, folder: str, *, resume: bool) -> Any:
 
 def _on_spark(job: Any, name: str) -> dict[str, float]:
     model = _method(name).model(job.context)
-    blocks = import_module("crowdveil.engines.spark.session").SparkBlocks(model, job, keeps=True)
+    blocks = import_module("crowdveil.engines.spark.passes").SparkBlocks(model, job, keeps=True)
     begun = time.perf_counter()
     blocks.begin({})
     layout = time.perf_counter() - begun

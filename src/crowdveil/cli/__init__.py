@@ -15,8 +15,9 @@ import typer
 from typer.core import TyperGroup
 
 from crowdveil import __version__
+from crowdveil._signals import STOPPED, stopping_at_once, stopping_in_time
+from crowdveil.cli._controls import escape_controls
 from crowdveil.errors import CheckError, CrowdveilError
-from crowdveil.stopping import STOPPED, stopping_at_once, stopping_in_time
 
 # What is not installed with crowdveil itself, and the extra that brings it.
 EXTRAS = {
@@ -167,11 +168,13 @@ def _unusable(error: OSError) -> str:
 def _missing(module: str) -> str:
     package = module.partition(".")[0]
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
-    cure = f"'crowdveil[{extra}]'" if extra else package
-    return f"this needs the package {package!r}, which is missing; install it with: pip install {cure}"
+    if extra is None:
+        # Never the name of a package that is not ours to recommend: anybody may have taken it.
+        return f"this needs the module {package!r}, which is missing here; reinstall crowdveil, or use another system"
+    return f"this needs the package {package!r}, which is missing; install it with: pip install 'crowdveil[{extra}]'"
 
 
 def _complain(error: object, code: int) -> None:
-    sentence = " ".join(str(error).split())
+    sentence = escape_controls(" ".join(str(error).split()))
     sys.stderr.write(f"crowdveil: {sentence}\n")
     sys.exit(code)

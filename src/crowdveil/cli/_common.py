@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from crowdveil.cli._controls import echo
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
@@ -122,7 +123,7 @@ def estimate_json(
 def show(result: dict[str, Any], *, as_json: bool, human: Callable[[], None]) -> None:
     """One JSON document, or the same for people."""
     if as_json:
-        typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         human()
 

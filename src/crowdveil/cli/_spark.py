@@ -18,7 +18,7 @@ from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.files.write import is_parquet
 from crowdveil.inference import Method
-from crowdveil.inference.scores import constants, n_scored, score
+from crowdveil.inference.metrics import constants, n_scored, score
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.accounting import Law, PureLaw, Spend, SpendsByQuestion
-from crowdveil.audit.spends import spend_of
+from crowdveil.audit.costs import spend_of
 from crowdveil.domain import Choices, Domain, Scale, parse_options, parse_scale
 from crowdveil.errors import InputError
 from crowdveil.files.table import TextTable, read_table

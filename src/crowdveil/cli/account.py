@@ -12,8 +12,8 @@ from crowdveil.accounting import DEFAULT_DELTA, SpendsByQuestion, Totals, worker
 from crowdveil.accounting.composition import RULES
 from crowdveil.accounting.conversion import check_delta
 from crowdveil.cli._common import Json, show
+from crowdveil.cli._progress import working
 from crowdveil.cli._spends import read_spends
-from crowdveil.cli._working import working
 from crowdveil.exact import json_number
 from crowdveil.guarantee import round_up
 from crowdveil.progress import counted

@@ -22,8 +22,8 @@ from crowdveil.cli._common import (
     show,
     something_to_hide,
 )
-from crowdveil.cli._layout import table, tell
-from crowdveil.cli._working import working
+from crowdveil.cli._progress import working
+from crowdveil.cli._text import table, tell
 from crowdveil.domain import Domain, Scale
 from crowdveil.entropy import Entropy, Keystream
 from crowdveil.errors import CheckError, InputError

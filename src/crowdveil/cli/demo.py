@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, Seed, show
-from crowdveil.cli._layout import tell
+from crowdveil.cli._text import tell
 from crowdveil.guarantee import round_up
 
 _OPTIONS = ("no", "yes")
@@ -67,7 +67,7 @@ def tell_story(n_workers: int, n_questions: int, epsilon: float, seed: int) -> d
 def _found(reports: Any, answers: Any, truths: dict[str, str]) -> dict[str, float]:
     """The share of truths found: ours, beside what is trivial and what would need no privacy."""
     from crowdveil.inference import method
-    from crowdveil.inference.scores import constants, score
+    from crowdveil.inference.metrics import constants, score
 
     known: Any = truths
     ours = method("auto").fit(reports)

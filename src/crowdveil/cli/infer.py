@@ -24,8 +24,8 @@ from crowdveil.cli._common import (
     show,
     whole_files,
 )
+from crowdveil.cli._progress import working
 from crowdveil.cli._spark import Cluster, infer_on_spark
-from crowdveil.cli._working import working
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
@@ -35,8 +35,8 @@ from crowdveil.files.cache import cache_of, read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.write import is_parquet
 from crowdveil.inference import METHODS, Auto, Method, method
-from crowdveil.inference.fitting import known_truth
-from crowdveil.inference.scores import baselines, n_scored, score
+from crowdveil.inference.estimation import known_truth
+from crowdveil.inference.metrics import baselines, n_scored, score
 from crowdveil.reports import Reports
 
 # Parameters of methods that have flags of their own, since no text could spell them.

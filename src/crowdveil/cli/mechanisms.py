@@ -18,7 +18,7 @@ from crowdveil.cli._common import (
     show,
     something_to_hide,
 )
-from crowdveil.cli._layout import table, tell
+from crowdveil.cli._text import table, tell
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import UnservableError
 from crowdveil.mechanisms import MECHANISMS, Mechanism

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, show
-from crowdveil.cli._layout import table, tell
+from crowdveil.cli._text import table, tell
 from crowdveil.errors import InputError
 from crowdveil.inference import METHODS, Auto, Method
 from crowdveil.registry import meant

@@ -26,7 +26,7 @@ from crowdveil.cli._common import (
     something_to_hide,
     whole_files,
 )
-from crowdveil.cli._working import working
+from crowdveil.cli._progress import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
 from crowdveil.files import read_answers, read_ids, sidecar, write_reports

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
-from crowdveil.cli._layout import tell
-from crowdveil.cli._working import working
+from crowdveil.cli._progress import working
+from crowdveil.cli._text import tell
 from crowdveil.guarantee import round_up
 from crowdveil.plan import CrowdSkill, Plan, Setting
 from crowdveil.plan import plan as make_plan
-from crowdveil.plan.rehearsal import RESOLUTION
+from crowdveil.plan.monte_carlo import RESOLUTION
 
 
 def command(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.cli._common import Json, Seed, show, whole_file
-from crowdveil.cli._layout import table, tell
+from crowdveil.cli._text import table, tell
 from crowdveil.errors import FileError, InputError
 
 
@@ -46,7 +46,7 @@ def _run(
     chosen: list[str], output: Path, data: Path | None, trials: int | None, quick: bool, seed: int | None
 ) -> list[dict[str, Any]]:
     from crowdveil.papers import REPRODUCTIONS, Settings
-    from crowdveil.papers.run import page, reproduce
+    from crowdveil.papers.core.run import page, reproduce
 
     first = secrets.randbits(32) if seed is None else seed
     settings = Settings(first, trials or (3 if quick else 20), quick, data, progress=_progress)

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
-from crowdveil.cli._working import working
+from crowdveil.cli._progress import working
 from crowdveil.errors import InputError
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table

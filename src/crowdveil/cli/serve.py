@@ -54,12 +54,13 @@ def command(
         os.environ.setdefault("CROWDVEIL_SIGN_UP_LIMIT", "0")
     Place(data_dir.resolve(), database).enter()
     migrate()
+    # Before the one-time password is used up: a system may lack what the server needs.
+    from crowdveil.broker.server import Server
+
     address = f"http://{host}:{port}"
     _greet(address)
     if demo:
         _start_demo(address)
-    from crowdveil.broker.server import Server
-
     Server(address=f"{host}:{port}", processes=processes).run()
 
 

@@ -20,7 +20,7 @@ from crowdveil.cli._common import (
     show,
     whole_files,
 )
-from crowdveil.cli._working import working
+from crowdveil.cli._progress import working
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import write_answers

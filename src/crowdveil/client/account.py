@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
-from crowdveil.client.memory import Memory
 
 _UNAUTHORIZED = 401
 _GONE = (

@@ -17,8 +17,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from crowdveil.canonical_json import canonical
 from crowdveil.errors import FileError
-from crowdveil.wire import canonical
 
 FORMAT = "crowdveil-device-manifest/1"
 DEVICE = Path(__file__).resolve().parents[1] / "device"

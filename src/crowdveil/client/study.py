@@ -10,11 +10,11 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from crowdveil.accounting import cells_at_stake, nano_up
+from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.channel import Channel
-from crowdveil.client.fields import FieldError, check_fields
 from crowdveil.client.questions import domain_of
+from crowdveil.client.schema_check import FieldError, check_fields
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.wire import canonical, sha256_of
 
 FORMAT = "crowdveil-study/1"
 LEVELS = ("none", "low", "medium", "high")

@@ -19,9 +19,9 @@ import numpy as np
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
 from crowdveil.accounting.nano import amount_of
 from crowdveil.client.account import Account
+from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
-from crowdveil.client.log import follow
-from crowdveil.client.memory import Memory
+from crowdveil.client.public_log import follow
 from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
 from crowdveil.domain import EMPTY

@@ -1,5 +1,5 @@
 /**
- * Canonical JSON: the same bytes as `crowdveil.wire.canonical` in Python, so both sides can check the same hash.
+ * Canonical JSON: the same bytes as `crowdveil.canonical_json.canonical` in Python, so both sides can check the same hash.
  * Sorted keys, no spaces, UTF-8, whole numbers only.
  */
 import { Refusal } from "./refusal.js";

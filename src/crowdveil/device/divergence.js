@@ -1,6 +1,6 @@
 /**
  * Exact ε and a rigorous ρ of an integer table, computed on the device so that nobody has to be believed.
- * The twin of `crowdveil.divergence`.
+ * The twin of `crowdveil.channel.divergence`.
  */
 import { logUp } from "./exact.js";
 

@@ -1,6 +1,6 @@
 /**
  * Every field of a study is of its kind before anything is read from it: a `1` that one line takes for "yes" and
- * another for "no" could promise a protection that nobody draws. The same list as `crowdveil/client/fields.py`.
+ * another for "no" could promise a protection that nobody draws. The same list as `crowdveil/client/schema_check.py`.
  */
 import { refuseUnless } from "./refusal.js";
 

@@ -1,4 +1,4 @@
-/** The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.forms` does. */
+/** The compact spellings of large tables, unfolded into weights (inputs × outputs) exactly as `crowdveil.channel.encoding` does. */
 import { Refusal, refuseUnless } from "./refusal.js";
 
 /** A weight: a decimal string in its one canonical spelling. @param {unknown} text */

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "23eb0828edb9639ff99459767f9b03bb71024536adc03015bcf79caf89be5452";
+const RELEASE = "cbb78f1c687d2575bf3f1bf84741bae5f695342e2fbce5c69e81003d31e1062c";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

@@ -1,1 +1,1 @@
-"""Where the blocks of an iterative method live: a Spark cluster; on this machine, `inference/threads.py` has them."""
+"""Where the blocks of an iterative method live: a Spark cluster; `inference/engine/local.py` has the local threads."""

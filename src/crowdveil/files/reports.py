@@ -16,16 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel, Output
+from crowdveil.channel.additive_noise import FORMAT as NOISE_FORMAT
+from crowdveil.channel.additive_noise import NoiseRecord
+from crowdveil.channel.joint import FORMAT as JOINT_FORMAT
+from crowdveil.channel.joint import JointChannel
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in, refuse_duplicates
 from crowdveil.files.problems import no_channel_column, not_a_number, unknown_channel, unknown_report
 from crowdveil.files.table import TextTable, both_ids, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
-from crowdveil.joint import FORMAT as JOINT_FORMAT
-from crowdveil.joint import JointChannel
-from crowdveil.noise import FORMAT as NOISE_FORMAT
-from crowdveil.noise import NoiseRecord
 from crowdveil.reports import AnyChannel, Reports
 
 FORMAT = "crowdveil-channels/1"

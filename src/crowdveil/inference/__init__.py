@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from crowdveil.inference.auto import Auto
 from crowdveil.inference.base import IterativeMethod, Method
-from crowdveil.inference.channel_bp import ChannelBP
-from crowdveil.inference.channel_em import ChannelEM
-from crowdveil.inference.dawid_skene import DawidSkene
-from crowdveil.inference.frequency import Frequency
-from crowdveil.inference.majority import Majority
-from crowdveil.inference.mean import Mean
-from crowdveil.inference.median import Median
-from crowdveil.inference.one_coin import OneCoin
-from crowdveil.inference.population_mean import PopulationMean
-from crowdveil.inference.private_dawid_skene import PrivateDawidSkene
-from crowdveil.inference.weighted_mean import WeightedMean
-from crowdveil.inference.weighted_vote import WeightedVote
+from crowdveil.inference.methods.auto import Auto
+from crowdveil.inference.methods.channel_bp import ChannelBP
+from crowdveil.inference.methods.channel_em import ChannelEM
+from crowdveil.inference.methods.dawid_skene import DawidSkene
+from crowdveil.inference.methods.frequency import Frequency
+from crowdveil.inference.methods.majority import Majority
+from crowdveil.inference.methods.mean import Mean
+from crowdveil.inference.methods.median import Median
+from crowdveil.inference.methods.one_coin import OneCoin
+from crowdveil.inference.methods.population_mean import PopulationMean
+from crowdveil.inference.methods.private_dawid_skene import PrivateDawidSkene
+from crowdveil.inference.methods.weighted_mean import WeightedMean
+from crowdveil.inference.methods.weighted_vote import WeightedVote
 from crowdveil.registry import made
 
 METHODS: dict[str, type[Method]] = {

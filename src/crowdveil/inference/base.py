@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from crowdveil.estimate import Estimate
-from crowdveil.inference.model import Closing, Columns, Context, Model, Parameters, Rows, Statistics
-from crowdveil.inference.threads import Engine, LocalEngine
+from crowdveil.inference.engine.local import Engine, LocalEngine
+from crowdveil.inference.protocols import Closing, Columns, Context, Model, Parameters, Rows, Statistics
 from crowdveil.reports import Reports
-from crowdveil.settings import AtLeastOne, Number, check_settings
+from crowdveil.validation import AtLeastOne, Number, check_settings
 
 
 class Method(ABC):

@@ -15,7 +15,7 @@ from crowdveil.entropy import Entropy
 from crowdveil.guarantee import POSITIVE, Guarantee
 from crowdveil.reports import Reports
 from crowdveil.sampler import draw
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 # Beyond, e^ε or the square of a noise that hides so much, or so little, is no number any more.
 LEAST_EPSILON, LARGEST_EPSILON, LEAST_SIGMA = 1e-100, 700.0, 1e-100

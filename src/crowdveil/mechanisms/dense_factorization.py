@@ -8,17 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from crowdveil.answers import Answers
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.errors import UnservableError
 from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms._research_reports import Fill, all_rows, filled, laplace_noise, number_range, number_reports
 from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.matrix_factorization import report_variance
 from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
-from crowdveil.mechanisms.reporting import Fill, all_rows, filled, laplace_noise, number_range, number_reports
-from crowdveil.noise import NoiseRecord
 from crowdveil.reports import Reports
-from crowdveil.settings import NotNegative, Seed, check_settings
+from crowdveil.validation import NotNegative, Seed, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

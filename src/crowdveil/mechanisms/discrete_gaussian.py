@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import MAX_OUTPUTS, Channel
+from crowdveil.channel.encoding import Clamp
 from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.exact import decimal_text
-from crowdveil.forms import Clamp
 from crowdveil.guarantee import POSITIVE
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, scale_of, verified
 from crowdveil.mechanisms.base import ORDINARY, ChannelMechanism, Sigma
-from crowdveil.mechanisms.tables import BELOW, BITS, at_most, scale_of, verified
-from crowdveil.settings import check_settings
+from crowdveil.validation import check_settings
 
 MAX_LEVELS = 1000
 _REACH = 3.0

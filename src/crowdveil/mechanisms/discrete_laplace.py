@@ -7,10 +7,10 @@ from math import exp, expm1
 from typing import ClassVar
 
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Clamp
 from crowdveil.domain import Domain
-from crowdveil.forms import Clamp
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, scale_of, verified
 from crowdveil.mechanisms.base import EpsilonMechanism
-from crowdveil.mechanisms.tables import BELOW, BITS, at_most, scale_of, verified
 
 MAX_LEVELS = 1000
 

@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar
 from scipy.special import log_ndtr, ndtr
 
 from crowdveil.answers import Answers
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import POSITIVE, Guarantee
-from crowdveil.mechanisms.base import ORDINARY, Mechanism, Sigma
-from crowdveil.mechanisms.reporting import (
+from crowdveil.mechanisms._research_reports import (
     Fill,
     all_rows,
     filled,
@@ -23,9 +23,9 @@ from crowdveil.mechanisms.reporting import (
     number_range,
     number_reports,
 )
-from crowdveil.noise import NoiseRecord
+from crowdveil.mechanisms.base import ORDINARY, Mechanism, Sigma
 from crowdveil.reports import Reports
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 # γ of the privacy levels on Loki's five-point scale, whose range is 4.
 LEVELS = {"low": 3.0, "medium": 6.0, "high": 12.0}

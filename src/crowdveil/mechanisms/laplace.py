@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crowdveil.answers import Answers
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
-from crowdveil.mechanisms.reporting import (
+from crowdveil.mechanisms._research_reports import (
     Fill,
     all_rows,
     filled,
@@ -19,9 +19,9 @@ from crowdveil.mechanisms.reporting import (
     number_range,
     number_reports,
 )
-from crowdveil.noise import NoiseRecord
+from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.reports import Reports
-from crowdveil.settings import check_settings
+from crowdveil.validation import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.answers import Answers
+from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, uniforms
 from crowdveil.errors import UnservableError
 from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms._research_reports import all_rows, laplace_noise, number_range, number_reports
 from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
-from crowdveil.mechanisms.reporting import all_rows, laplace_noise, number_range, number_reports
-from crowdveil.noise import NoiseRecord
 from crowdveil.progress import counted
 from crowdveil.reports import Reports
-from crowdveil.settings import AtLeastOne, NotNegative, Number, Seed, check_settings
+from crowdveil.validation import AtLeastOne, NotNegative, Number, Seed, check_settings
 
 Solver: TypeAlias = Literal["closed-form", "gradient"]
 _Floats: TypeAlias = NDArray[np.float64]

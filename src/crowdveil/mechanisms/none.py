@@ -9,7 +9,7 @@ from crowdveil.channel import Channel, identity
 from crowdveil.domain import Domain
 from crowdveil.errors import UnservableError
 from crowdveil.mechanisms.base import ChannelMechanism
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from math import ceil
 from typing import Annotated, ClassVar
 
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.domain import Domain
 from crowdveil.errors import InputError, UnservableError
-from crowdveil.forms import Rotate
 from crowdveil.guarantee import POSITIVE
 from crowdveil.mechanisms.base import ORDINARY, ChannelMechanism
 from crowdveil.mechanisms.randomized_response import rotation
-from crowdveil.settings import Rule, check_settings
+from crowdveil.validation import Rule, check_settings
 
 _FLIP = Rule("a probability above 0 and below 1", lambda flip: 0 < flip < 1, fix="use mechanism none for no privacy")
 

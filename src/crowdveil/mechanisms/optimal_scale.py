@@ -19,8 +19,7 @@ from scipy.sparse import coo_matrix, hstack, identity, kron, vstack
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.errors import UnservableError
-from crowdveil.mechanisms.base import EpsilonMechanism
-from crowdveil.mechanisms.tables import (
+from crowdveil.mechanisms._integer_rounding import (
     BELOW,
     at_most,
     scale_of,
@@ -30,6 +29,7 @@ from crowdveil.mechanisms.tables import (
     verified,
     within_ratio,
 )
+from crowdveil.mechanisms.base import EpsilonMechanism
 
 MAX_LEVELS = 32
 # Within these the solver's tolerance still holds.

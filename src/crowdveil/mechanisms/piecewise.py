@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import MAX_TABLE_INPUTS, Channel
 from crowdveil.domain import Domain
-from crowdveil.mechanisms.base import EpsilonMechanism
-from crowdveil.mechanisms.tables import (
+from crowdveil.mechanisms._integer_rounding import (
     BELOW,
     at_most,
     level_units,
@@ -22,6 +21,7 @@ from crowdveil.mechanisms.tables import (
     table_channel,
     verified,
 )
+from crowdveil.mechanisms.base import EpsilonMechanism
 
 Variant: TypeAlias = Literal["piecewise", "duchi", "hybrid"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.entropy import Keystream, uniforms
-from crowdveil.settings import Rule
+from crowdveil.validation import Rule
 
 # Beyond, the matrix of the factors fills a computer's memory.
 _MOST_FACTORS = 10_000

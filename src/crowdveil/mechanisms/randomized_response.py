@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crowdveil.channel import Channel
+from crowdveil.channel.encoding import Rotate
 from crowdveil.domain import Domain
 from crowdveil.errors import UnservableError
 from crowdveil.exact import exp_down
-from crowdveil.forms import Rotate
 from crowdveil.mechanisms.base import EpsilonMechanism
 
 _SMALLEST_LIE = 2**10

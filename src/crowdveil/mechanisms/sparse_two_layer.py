@@ -11,15 +11,15 @@ import numpy as np
 
 from crowdveil.answers import Answers
 from crowdveil.channel import Channel
+from crowdveil.channel.joint import JointChannel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.guarantee import Guarantee
-from crowdveil.joint import JointChannel
+from crowdveil.mechanisms._research_reports import all_rows, coded_reports, shifted
 from crowdveil.mechanisms.base import Mechanism, Requested
 from crowdveil.mechanisms.one_layer import flipping
-from crowdveil.mechanisms.reporting import all_rows, coded_reports, shifted
 from crowdveil.reports import Reports
-from crowdveil.settings import check_settings
+from crowdveil.validation import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from math import comb, exp
 from typing import ClassVar
 
 from crowdveil.channel import MAX_OUTPUTS, Channel
+from crowdveil.channel.encoding import Subset
 from crowdveil.domain import Domain
 from crowdveil.exact import exp_down
-from crowdveil.forms import Subset
 from crowdveil.guarantee import Guarantee
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, verified
 from crowdveil.mechanisms.base import EpsilonMechanism
 from crowdveil.mechanisms.randomized_response import rotation
-from crowdveil.mechanisms.tables import BELOW, BITS, verified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

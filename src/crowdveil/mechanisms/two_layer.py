@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from crowdveil.answers import Answers
 from crowdveil.channel import Channel
+from crowdveil.channel.joint import JointChannel
+from crowdveil.channel.two_layer import claimed_epsilon, value_epsilon, value_epsilon_at_most, vector_epsilon
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee
-from crowdveil.joint import JointChannel
+from crowdveil.mechanisms._research_reports import coded_reports, given_rows, shifted
 from crowdveil.mechanisms.base import LARGEST_EPSILON, Mechanism
 from crowdveil.mechanisms.one_layer import flipping
-from crowdveil.mechanisms.reporting import coded_reports, given_rows, shifted
 from crowdveil.reports import Reports
-from crowdveil.settings import PROBABILITY, Rule, check_settings
-from crowdveil.two_layer_law import claimed_epsilon, value_epsilon, value_epsilon_at_most, vector_epsilon
+from crowdveil.validation import PROBABILITY, Rule, check_settings
 
 # Fractions grow with every answer; beyond, an upper bound takes over that is close by then.
 _EXACT_UP_TO = 64

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from crowdveil.papers import (
-    beyond,
-    li,
-    li_additional,
-    li_more,
-    loki,
-    loki_attack,
-    loki_selection,
-    loki_surveys,
-    sun,
-    sun_data,
-    sun_real,
-    sun_theorems,
-    wang,
-    wang_experts,
-)
-from crowdveil.papers.reproduction import Claim, Reproduction, Settings
+from crowdveil.papers import beyond
+from crowdveil.papers.core.reproduction import Claim, Reproduction, Settings
+from crowdveil.papers.li import additional as li_additional
+from crowdveil.papers.li import tables as li
+from crowdveil.papers.li import weights as li_more
+from crowdveil.papers.loki import levels as loki
+from crowdveil.papers.loki import linkage_attack as loki_attack
+from crowdveil.papers.loki import selection as loki_selection
+from crowdveil.papers.loki import surveys as loki_surveys
+from crowdveil.papers.sun import datasets as sun_data
+from crowdveil.papers.sun import real_crowds as sun_real
+from crowdveil.papers.sun import synthetic as sun
+from crowdveil.papers.sun import theorems as sun_theorems
+from crowdveil.papers.wang import experts as wang_experts
+from crowdveil.papers.wang import theorems as wang
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     each.id: each

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from crowdveil.answers import Answers
+from crowdveil.channel.two_layer import value_epsilon
 from crowdveil.entropy import Keystream
 from crowdveil.inference import ChannelBP, ChannelEM, Majority, Method, OneCoin, PrivateDawidSkene, WeightedVote
-from crowdveil.inference.channel_em import Truths
+from crowdveil.inference.methods.channel_em import Truths
 from crowdveil.mechanisms import Laplace, Mechanism, RandomizedResponse, SparseTwoLayer, TwoLayer
-from crowdveil.papers.li_trial import as_answers, duchenne, error_rate, median_answers
-from crowdveil.papers.real import Dataset, constant_error, numeric
-from crowdveil.papers.reproduction import (
+from crowdveil.papers.core.datasets import Dataset, constant_error, numeric
+from crowdveil.papers.core.reproduction import (
     Claim,
     Reproduction,
     Row,
@@ -30,12 +30,12 @@ from crowdveil.papers.reproduction import (
     select,
     smaller,
 )
-from crowdveil.papers.sun_trial import Reading as SunReading
-from crowdveil.papers.sun_trial import algorithm_1, baselines, mae, within_scale
+from crowdveil.papers.li.trial import as_answers, duchenne, error_rate, median_answers
+from crowdveil.papers.sun.trial import Reading as SunReading
+from crowdveil.papers.sun.trial import algorithm_1, baselines, mae, within_scale
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.reports import Reports
 from crowdveil.simulate import preset
-from crowdveil.two_layer_law import value_epsilon
 
 SCALES = {"sun": "Sun's synthetic crowd", "wsd": "Web (wsd), levels 0..4"}
 CHOICES = {"experts": "experts among spammers", "duchenne": "Duchenne smiles"}

@@ -1,12 +1,12 @@
 """Planning: what a study can find out, before anybody is asked."""
 
-from crowdveil.plan.charge import StudyCharge, study_charge
-from crowdveil.plan.evolution import Prediction, predict
-from crowdveil.plan.mix import mix
+from crowdveil.plan.crowds import SKILLS, CrowdSkill
+from crowdveil.plan.density_evolution import Prediction, predict
+from crowdveil.plan.design import CrowdPart, Setting
+from crowdveil.plan.level_mix import mix
 from crowdveil.plan.planner import Plan, plan
 from crowdveil.plan.population import predict_population
-from crowdveil.plan.setting import CrowdPart, Setting
-from crowdveil.plan.skill import SKILLS, CrowdSkill
+from crowdveil.plan.privacy_cost import StudyCharge, study_charge
 
 __all__ = [
     "SKILLS",

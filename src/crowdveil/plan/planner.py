@@ -9,14 +9,14 @@ from functools import partial
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.exact import json_number
-from crowdveil.plan.charge import StudyCharge, study_charge
-from crowdveil.plan.evolution import predict
-from crowdveil.plan.expected import expected, interval, method_of
-from crowdveil.plan.floor import PlannedFloor, planned_floor
-from crowdveil.plan.needs import Needs
+from crowdveil.plan.density_evolution import predict
+from crowdveil.plan.design import CrowdPart, Setting
+from crowdveil.plan.expected_error import expected, interval, method_of
+from crowdveil.plan.lower_bound import PlannedFloor, planned_floor
 from crowdveil.plan.population import predict_population, prior_spread
+from crowdveil.plan.privacy_cost import StudyCharge, study_charge
 from crowdveil.plan.recommend import Predictor, Recommendation, recommend
-from crowdveil.plan.setting import CrowdPart, Setting
+from crowdveil.plan.sample_size import Needs
 
 # Below this share of the error of a guess the reports have told something.
 _LEARNT = 0.9

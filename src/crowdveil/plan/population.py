@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
-from crowdveil.plan.evolution import Prediction
-from crowdveil.plan.setting import CrowdPart, Setting
+from crowdveil.plan.density_evolution import Prediction
+from crowdveil.plan.design import CrowdPart, Setting
 
 Floats = NDArray[np.float64]
 

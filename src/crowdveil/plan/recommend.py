@@ -12,8 +12,8 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
-from crowdveil.plan.evolution import Prediction
-from crowdveil.plan.setting import Setting
+from crowdveil.plan.density_evolution import Prediction
+from crowdveil.plan.design import Setting
 from crowdveil.progress import counted
 
 SIMPLEST = "randomized-response"

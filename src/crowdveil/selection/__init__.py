@@ -12,7 +12,7 @@ from crowdveil.selection.greedy import Greedy
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
 from crowdveil.selection.random_workers import RandomWorkers
-from crowdveil.selection.selection import Selection
+from crowdveil.selection.result import Selection
 
 
 class Selector(Protocol):

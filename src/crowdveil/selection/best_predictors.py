@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished
+from crowdveil.selection.result import Selection, check_budget, fill, finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished
+from crowdveil.selection.result import Selection, check_budget, fill, finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
-from crowdveil.selection.printed_error import PrintedError
-from crowdveil.selection.selection import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished, rmse
-from crowdveil.settings import Rule, check_settings
+from crowdveil.selection.paper_error import PrintedError
+from crowdveil.selection.result import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished, rmse
+from crowdveil.validation import Rule, check_settings
 
 # A worker who costs nothing at all is divided by this instead of by zero.
 _FREE = 1e-12

@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import Floats, History
-from crowdveil.selection.known import Known
+from crowdveil.selection.lookup import Known
 
 
 class GroupError:

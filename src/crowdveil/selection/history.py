@@ -19,7 +19,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.reports import Reports
-from crowdveil.selection.opinions import Opinions, Past
+from crowdveil.selection.deviation_model import Opinions, Past
 
 Floats = NDArray[np.float64]
 

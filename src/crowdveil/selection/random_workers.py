@@ -10,8 +10,8 @@ import numpy as np
 from crowdveil.entropy import entropy_from, uniforms
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
-from crowdveil.selection.selection import Selection, check_budget, fill, finished
-from crowdveil.settings import SEED, check_settings
+from crowdveil.selection.result import Selection, check_budget, fill, finished
+from crowdveil.validation import SEED, check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

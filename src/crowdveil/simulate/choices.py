@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
-from crowdveil.settings import COUNT, Count, Probability, Rule, Share, check_settings
 from crowdveil.simulate.crowd import Crowd, answers_of, are_shares, generator, participation
+from crowdveil.validation import COUNT, Count, Probability, Rule, Share, check_settings
 
 _RISING = Rule("two probabilities in rising order", lambda ends: 0 <= ends[0] <= ends[1] <= 1)
 _EXPERTS = Rule("from 0 to the number of workers", lambda experts: 0 <= experts <= 10**9)

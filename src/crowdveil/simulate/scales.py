@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Scale
 from crowdveil.errors import InputError
-from crowdveil.settings import COUNT, Count, Rule, Share, check_settings
 from crowdveil.simulate.crowd import (
     LARGEST,
     Crowd,
@@ -20,6 +19,7 @@ from crowdveil.simulate.crowd import (
     generator,
     participation,
 )
+from crowdveil.validation import COUNT, Count, Rule, Share, check_settings
 
 TRUTHS: dict[str, Callable[[np.random.Generator, int, Scale], NDArray[np.float64]]] = {
     "normal": lambda rng, n, scale: rng.normal(0.0, 1.0, n),

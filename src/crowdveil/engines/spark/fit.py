@@ -11,18 +11,18 @@ import numpy as np
 
 from crowdveil.engines.spark.connection import one_task_per_file
 from crowdveil.engines.spark.job import Job, hashed, pack_on_spark
+from crowdveil.engines.spark.passes import SparkBlocks
+from crowdveil.engines.spark.read import SparkReports, codes_of, median_per_worker
 from crowdveil.engines.spark.results import EstimateRows, write_workers
-from crowdveil.engines.spark.session import SparkBlocks
-from crowdveil.engines.spark.table import SparkReports, codes_of, median_per_worker
-from crowdveil.engines.spark.warm import SparkStart, carried, keep_start
+from crowdveil.engines.spark.warm_start import SparkStart, carried, keep_start
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference import METHODS, Auto
-from crowdveil.inference.auto import choose, explained
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
-from crowdveil.inference.driver import Run, run
-from crowdveil.inference.fitting import configuration, known_truth, meaning
-from crowdveil.inference.model import Closing, Judged, Judgement, Model, lasting
+from crowdveil.inference.engine.em import Run, run
+from crowdveil.inference.estimation import configuration, known_truth, meaning
+from crowdveil.inference.methods.auto import choose, explained
+from crowdveil.inference.protocols import Closing, Judged, Judgement, Model, lasting
 
 
 def fit_on_spark(

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from crowdveil import __version__
-from crowdveil.engines.notes import Notes
-from crowdveil.engines.packing import FORM
-from crowdveil.engines.spark.notes import notes_in
-from crowdveil.engines.spark.rows import PACKED, Batches, packed_rows
-from crowdveil.engines.spark.table import SparkReports, checked, coded, numbered_workers, refused, workers_in
+from crowdveil.engines.checkpoints import Notes
+from crowdveil.engines.serialization import FORM
+from crowdveil.engines.spark.checkpoints import notes_in
+from crowdveil.engines.spark.dataframe_rows import PACKED, Batches, packed_rows
+from crowdveil.engines.spark.read import SparkReports, checked, coded, numbered_workers, refused, workers_in
 from crowdveil.errors import InputError
 from crowdveil.files.problems import answered_twice
 from crowdveil.files.reports import domain_json
-from crowdveil.inference.blocks import are_answers, rarest_of
-from crowdveil.inference.model import Context
+from crowdveil.inference.engine.blocks import are_answers, rarest_of
+from crowdveil.inference.protocols import Context
 
 REPORTS_PER_TASK = 5_000_000
 """Few fat tasks: each costs about 50 ms before it computes anything."""

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from crowdveil.domain import Domain
 from crowdveil.estimate import Skills
-from crowdveil.inference.model import Columns
+from crowdveil.inference.protocols import Columns
 
 
 @dataclass(frozen=True, slots=True)

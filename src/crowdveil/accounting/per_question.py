@@ -1,0 +1,74 @@
+"""What one worker has spent in all, and on the worst question where the questions are known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TypeAlias
+
+from crowdveil.accounting.composition import Cost, Rule, totals
+from crowdveil.accounting.events import JointLaw, Law, SharedSecret, TwoLayerLaw
+from crowdveil.accounting.spend import Spend
+from crowdveil.guarantee import Unit
+
+Totals: TypeAlias = dict[Unit, dict[Rule, Cost]]
+SpendsByQuestion: TypeAlias = dict[str | None, list[Spend]]
+"""A worker's spends by question; None where it is not known which."""
+
+
+def worker_totals(rows: SpendsByQuestion, delta: float) -> Totals:
+    """The vector unit takes all releases; value and cell the worst question, each with the unnamed ones added."""
+    together = totals(_merged([spend for spends in rows.values() for spend in spends]), delta)
+    named = [question for question in rows if question is not None]
+    each = [totals(_merged(_about(rows, question)), delta) for question in named]
+    units: tuple[Unit, ...] = ("value", "cell")
+    for unit in units if named else ():
+        for rule in together[unit]:
+            together[unit][rule] = max((one[unit][rule] for one in each), key=lambda cost: cost.epsilon)
+    return together
+
+
+def _about(rows: SpendsByQuestion, question: str) -> list[Spend]:
+    """What tells about one question: its own rows, those without a name, and whatever answers to others give away.
+
+    A release about all answers at once is about this one too. Where answers share a secret, each report tells about the
+    secret, and so about every other answer.
+    """
+    everything = [spend for spends in rows.values() for spend in spends]
+    own, unnamed = rows[question], rows.get(None, [])
+    shared: list[Spend] = []
+    for law in dict.fromkeys(spend.law for spend in [*own, *unnamed]):
+        if isinstance(law, TwoLayerLaw):
+            changed = sum(spend.count for spend in own if spend.law == law) + any(each.law == law for each in unnamed)
+            total = sum(spend.count for spend in everything if _share(spend.law, law))
+            shared.append(Spend(law.of_some(changed, total), law.kind))
+    joint = [spend for spend in everything if isinstance(spend.law, JointLaw)]
+    alone = [spend for spend in [*own, *unnamed] if not isinstance(spend.law, JointLaw | TwoLayerLaw)]
+    return [*alone, *shared, *joint]
+
+
+def _merged(spends: list[Spend]) -> list[Spend]:
+    """Reports under one law counted together: faster, and a secret that answers share is shared across studies.
+
+    A release about all answers at once stays by itself, because two of them are two.
+    """
+    laws = [spend.law for spend in spends]
+    counts: dict[Law, int] = defaultdict(int)
+    for spend in spends:
+        if not isinstance(spend.law, JointLaw):
+            counts[_whole(spend.law, laws)] += spend.count
+    alone = [spend for spend in spends if isinstance(spend.law, JointLaw)]
+    return [*(Spend(law, law.kind, count) for law, count in counts.items()), *alone]
+
+
+def _share(law: Law, other: Law) -> bool:
+    """A worker has one secret for an interval, whatever may be answered."""
+    both = isinstance(law, TwoLayerLaw) and isinstance(other, TwoLayerLaw)
+    return both and (law.low, law.high) == (other.low, other.high)  # type: ignore[attr-defined]
+
+
+def _whole(law: Law, laws: list[Law]) -> Law:
+    """The law of all reports that share a secret with this one."""
+    sizes = [each.n_options for each in laws if isinstance(each, TwoLayerLaw) and _share(each, law)]
+    if not isinstance(law, TwoLayerLaw) or len(set(sizes)) == 1:
+        return law
+    return SharedSecret(law.low, law.high, min(sizes), most_options=max(sizes))

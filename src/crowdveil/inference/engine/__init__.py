@@ -1,0 +1,1 @@
+"""Blocks of reports, the iteration, and the local engine."""

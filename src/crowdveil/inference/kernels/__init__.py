@@ -1,0 +1,1 @@
+"""Compiled loops over laid-out reports, each with its NumPy reference."""

@@ -1,0 +1,1 @@
+"""One public method per file."""

@@ -1,0 +1,1 @@
+"""Likelihood models that EM and message passing iterate."""

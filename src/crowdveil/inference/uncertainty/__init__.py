@@ -1,0 +1,1 @@
+"""Intervals, calibration and information bounds."""

@@ -1,0 +1,1 @@
+"""What every reproduction shares: the result type, the runner and the datasets."""

@@ -1,0 +1,1 @@
+"""Reproductions of Li et al. 2018 (two-layer perturbation)."""

@@ -1,0 +1,1 @@
+"""Reproductions of Kandappu et al. 2015 (Loki)."""

@@ -1,0 +1,1 @@
+"""Reproductions of Wang and Xu (private Dawid-Skene)."""
