@@ -13,11 +13,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil.accounting import Spend
+from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.client import Broker, ProblemError, Study, StudyError, Worker
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.mechanisms import mechanism
-from crowdveil.wire import canonical, sha256_of
 
 DOMAINS = {"ill": Choices(("no", "yes")), "days": Scale("1", "5", "1")}
 

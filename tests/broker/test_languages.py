@@ -93,11 +93,11 @@ SPEAKERS = (
     "broker/studies/*.py",
     "broker/vault.py",
     "domain.py",
-    "mechanisms/tables.py",
+    "mechanisms/_integer_rounding.py",
     "mechanisms/optimal_scale.py",
     "mechanisms/piecewise.py",
     "mechanisms/discrete_gaussian.py",
-    "plan/setting.py",
+    "plan/design.py",
 )
 
 

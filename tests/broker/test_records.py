@@ -94,7 +94,7 @@ def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft:
 def test_the_public_log_is_a_chain(django_here: Path, make_draft: Any) -> None:
     from crowdveil.broker.studies.log import GENESIS, spelled
     from crowdveil.broker.studies.models import LogEntry
-    from crowdveil.wire import sha256_of
+    from crowdveil.canonical_json import sha256_of
 
     Scene(make_draft())
     previous = GENESIS

@@ -32,7 +32,7 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     from crowdveil.broker.results.batches import latest, refresh
     from crowdveil.broker.results.quality import quality
     from crowdveil.broker.studies import lifecycle
-    from crowdveil.wire import sha256_of
+    from crowdveil.canonical_json import sha256_of
 
     draft = make_draft(minimum_n=2, linkable=True)
     draft["questions"][0]["gold"] = "yes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from crowdveil.errors import InputError
 
@@ -21,7 +21,14 @@ def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
     """Django's settings for `postgresql://user:password@host:port/name` or, without a URL, for a file."""
     if not url:
         return _sqlite(data_dir / "crowdveil.sqlite3")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = str(parts.port or "")
+    except ValueError:
+        raise InputError(
+            "the port of --database must be a number from 1 to 65535, as in postgresql://user@host:5432/name",
+            fix="correct it, or leave it out for 5432",
+        ) from None
     if parts.scheme == "sqlite":
         return _sqlite(Path(unquote(parts.path)))
     if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
@@ -34,13 +41,19 @@ def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
         "NAME": unquote(parts.path.strip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
-        "PORT": str(parts.port or ""),
+        "HOST": _host(parts),
+        "PORT": port,
         "CONN_MAX_AGE": None,
         # Asked once a request: a database that was restarted has closed every thread's connection.
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": dict(parse_qsl(parts.query)),
     }
+
+
+def _host(parts: SplitResult) -> str:
+    """A name, an address, or the directory of a socket: %2Fvar%2Frun, whose letters keep their case."""
+    written = parts.netloc.rpartition("@")[2].partition(":")[0]
+    return unquote(written) if "%" in written else parts.hostname or ""
 
 
 def _sqlite(path: Path) -> dict[str, Any]:

@@ -34,6 +34,7 @@ MIDDLEWARE = [
     "crowdveil.broker.operations.headers.SecurityHeaders",
     "crowdveil.broker.operations.limits.SizeLimit",
     "crowdveil.broker.operations.turnstile.Turnstile",
+    "crowdveil.broker.compute_pool.RequestTimeLimit",
     "crowdveil.broker.api.problems.ProblemForMethod",
     "django.middleware.common.CommonMiddleware",
 ]

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from crowdveil.broker.key_file import put_new
 from crowdveil.broker.refusal import Refusal
-from crowdveil.wire import canonical
+from crowdveil.canonical_json import canonical
 
 
 def _secret(name: str, *, create: bool) -> bytes | None:

@@ -10,6 +10,7 @@ import typer
 
 from crowdveil.cli._broker import HERE, Address, Key, tell_each
 from crowdveil.cli._common import Json, show
+from crowdveil.cli._controls import echo
 from crowdveil.errors import FileError
 from crowdveil.guarantee import round_down, round_up
 
@@ -41,7 +42,7 @@ def sign_up(
     """Become a worker: no name, no address. Example: crowdveil answer sign-up --level medium"""
     with _worker(address, home, epsilon_cap=cap) as worker:
         key = (worker.begin_anew if anew else worker.sign_up)(default_level=level)
-    show({"id": key, "home": str(home)}, as_json=as_json, human=lambda: typer.echo(f"worker {key}, kept in {home}"))
+    show({"id": key, "home": str(home)}, as_json=as_json, human=lambda: echo(f"worker {key}, kept in {home}"))
 
 
 @app.command("list")
@@ -88,7 +89,7 @@ def budget(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -
     with _worker(address, home) as worker:
         loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
     result = {"cap": cap, "epsilon": loss.epsilon, "left": left.epsilon, "unprotected": loss.unprotected}
-    show(result, as_json=as_json, human=lambda: typer.echo(_standing(loss, left.epsilon, cap)))
+    show(result, as_json=as_json, human=lambda: echo(_standing(loss, left.epsilon, cap)))
 
 
 @app.command()
@@ -97,7 +98,7 @@ def receipts(address: Address = HERE, home: Home = _HOME, as_json: Json = False)
     with _worker(address, home) as worker:
         found = worker.receipts()
     show(
-        {"receipts": found}, as_json=as_json, human=lambda: tell_each(found, lambda each: typer.echo(json.dumps(each)))
+        {"receipts": found}, as_json=as_json, human=lambda: tell_each(found, lambda each: echo(json.dumps(each)))
     )
 
 
@@ -106,7 +107,7 @@ def payments(address: Address = HERE, home: Home = _HOME, as_json: Json = False)
     """What you earned and what was paid out. Example: crowdveil answer payments"""
     with _worker(address, home) as worker:
         found = worker.payments()
-    show(found, as_json=as_json, human=lambda: typer.echo(f"{found['balance_cents']} cents to come"))
+    show(found, as_json=as_json, human=lambda: echo(f"{found['balance_cents']} cents to come"))
 
 
 @app.command()
@@ -114,7 +115,7 @@ def withdraw(study: Key, address: Address = HERE, home: Home = _HOME, as_json: J
     """Have your reports to a study erased; your pay stays. Example: crowdveil answer withdraw STUDY"""
     with _worker(address, home) as worker:
         worker.withdraw(study)
-    show({"withdrawn": study}, as_json=as_json, human=lambda: typer.echo("withdrawn; what you earned stays yours"))
+    show({"withdrawn": study}, as_json=as_json, human=lambda: echo("withdrawn; what you earned stays yours"))
 
 
 @app.command("raise-cap")
@@ -127,7 +128,7 @@ def raise_cap(
     """Set another ceiling for what you may spend; only you can, and only here. Example: crowdveil answer raise-cap 6"""
     with _worker(address, home) as worker:
         worker.raise_cap(cap)
-    show({"cap": cap}, as_json=as_json, human=lambda: typer.echo(f"from now on at most ε {cap:g} over all studies"))
+    show({"cap": cap}, as_json=as_json, human=lambda: echo(f"from now on at most ε {cap:g} over all studies"))
 
 
 @app.command()
@@ -142,7 +143,7 @@ def erase(
         typer.confirm("This withdraws all your reports and erases your account. Go on?", abort=True, err=True)
     with _worker(address, home) as worker:
         worker.erase()
-    show({"erased": True}, as_json=as_json, human=lambda: typer.echo("your account and your reports are erased"))
+    show({"erased": True}, as_json=as_json, human=lambda: echo("your account and your reports are erased"))
 
 
 def _standing(loss: Any, left: float, cap: float) -> str:
@@ -151,22 +152,22 @@ def _standing(loss: Any, left: float, cap: float) -> str:
 
 
 def _tell_card(card: dict[str, Any]) -> None:
-    typer.echo(f"{card['id']}  {card['status']:9}  {card['title']} ({card['requester']})")
+    echo(f"{card['id']}  {card['status']:9}  {card['title']} ({card['requester']})")
     for level in card["levels"]:
         charge = level["charge"]
         cost = f"ε {round_up(charge['epsilon_nano'] / 1e9)} for all answers together" if charge else "not protected"
-        typer.echo(f"    {level['name']}: {level['pay_cents']} cents, {cost}")
+        echo(f"    {level['name']}: {level['pay_cents']} cents, {cost}")
     for warning in card["warnings"]:
-        typer.echo(f"    warning: {warning}")
+        echo(f"    warning: {warning}")
 
 
 def _tell_study(definition: dict[str, Any]) -> None:
-    typer.echo(f"{definition['title']}: {definition['purpose']}")
+    echo(f"{definition['title']}: {definition['purpose']}")
     for question in definition["questions"]:
-        typer.echo(f"  {question['id']}: {question['text']} {json.dumps(question['domain'], ensure_ascii=False)}")
+        echo(f"  {question['id']}: {question['text']} {json.dumps(question['domain'], ensure_ascii=False)}")
 
 
 def _tell_sent(sent: Any) -> None:
     for report in sent.reports:
-        typer.echo(f"  {report['question']}: report {report['report']} left this machine")
-    typer.echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")
+        echo(f"  {report['question']}: report {report['report']} left this machine")
+    echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")

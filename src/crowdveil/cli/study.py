@@ -11,7 +11,8 @@ import typer
 
 from crowdveil.cli._broker import HERE, Address, Key, tell_each
 from crowdveil.cli._common import Force, Json, refuse_existing, show, whole_file
-from crowdveil.cli._working import working
+from crowdveil.cli._controls import echo
+from crowdveil.cli._progress import working
 from crowdveil.errors import FileError, InputError
 from crowdveil.files import sidecar
 
@@ -47,7 +48,7 @@ def sign_in(name: str, address: Address = HERE, as_json: Json = False) -> None:
     code = typer.prompt("code", err=True)
     with Broker(address) as broker:
         Requester.sign_in(broker, name, password, code)
-        show({"token": broker.token}, as_json=as_json, human=lambda: typer.echo(broker.token))
+        show({"token": broker.token}, as_json=as_json, human=lambda: echo(broker.token))
 
 
 @app.command()
@@ -58,7 +59,7 @@ def create(draft: Path, address: Address = HERE, token: Token = "", as_json: Jso
     """
     content = _document(draft)
     key = _ask(address, token, lambda requester: requester.create(content))
-    show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
+    show({"id": key}, as_json=as_json, human=lambda: echo(key))
 
 
 @app.command()
@@ -72,14 +73,14 @@ def revise(study: Key, draft: Path, address: Address = HERE, token: Token = "", 
 def copy(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Start a new draft like a study and print its id. Example: crowdveil study copy STUDY"""
     key = _ask(address, token, lambda requester: requester.copy(study))
-    show({"id": key}, as_json=as_json, human=lambda: typer.echo(key))
+    show({"id": key}, as_json=as_json, human=lambda: echo(key))
 
 
 @app.command()
 def discard(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Throw a draft away. Example: crowdveil study discard STUDY"""
     _ask(address, token, lambda requester: requester.discard(study))
-    show({"discarded": study}, as_json=as_json, human=lambda: typer.echo("the draft is gone"))
+    show({"discarded": study}, as_json=as_json, human=lambda: echo("the draft is gone"))
 
 
 @app.command("list")
@@ -129,7 +130,7 @@ def select(
 ) -> None:
     """Choose workers, or refine the choice by who has answered since. Example: crowdveil study select STUDY"""
     found = _ask(address, token, lambda requester: requester.choose_workers(study, n=n))
-    show(found, as_json=as_json, human=lambda: typer.echo(f"{found['new']} invited: {found['stopped_because']}"))
+    show(found, as_json=as_json, human=lambda: echo(f"{found['new']} invited: {found['stopped_because']}"))
 
 
 @app.command()
@@ -139,7 +140,7 @@ def progress(study: Key, address: Address = HERE, token: Token = "", as_json: Js
     money = found["money"]
     paid, budget = money["paid_cents"] + money["commission_cents"], money["budget_cents"]
     line = f"{found['state']}: {found['taken']} of {found['quota']} answered, {paid} of {budget} cents spent"
-    show(found, as_json=as_json, human=lambda: typer.echo(line))
+    show(found, as_json=as_json, human=lambda: echo(line))
 
 
 @app.command()
@@ -191,7 +192,7 @@ def export(
                 channels.replace(sidecar(output))
         finally:
             channels.unlink(missing_ok=True)
-    show({"file": str(output), "part": part}, as_json=as_json, human=lambda: typer.echo(f"reports in {output}"))
+    show({"file": str(output), "part": part}, as_json=as_json, human=lambda: echo(f"reports in {output}"))
 
 
 def _document(path: Path) -> Any:
@@ -202,7 +203,7 @@ def _document(path: Path) -> Any:
 
 
 def _tell_score(worker: dict[str, Any]) -> None:
-    typer.echo(
+    echo(
         f"{worker['worker'][:16]}  {worker['score']} [{worker['low']}, {worker['high']}] on {worker['n_gold']} gold"
     )
 
@@ -211,21 +212,21 @@ def _tell(study: dict[str, Any], *, as_json: bool) -> None:
     def human() -> None:
         _line(study)
         for level, promise in study["guarantees"].items():
-            typer.echo(f"  {level}: {promise}")
+            echo(f"  {level}: {promise}")
         for warning in study["warnings"]:
-            typer.echo(f"  warning: {warning}")
+            echo(f"  warning: {warning}")
 
     show(study, as_json=as_json, human=human)
 
 
 def _line(study: dict[str, Any]) -> None:
-    typer.echo(f"{study['id']}  {study['state']:9}  {study['draft']['title']}")
+    echo(f"{study['id']}  {study['state']:9}  {study['draft']['title']}")
 
 
 def _tell_results(found: dict[str, Any]) -> None:
-    typer.echo(f"batch {found['batch']}, from {found['n']} submissions. {found['privacy']}")
+    echo(f"batch {found['batch']}, from {found['n']} submissions. {found['privacy']}")
     for part in found["parts"]:
         for each in part["questions"]:
-            typer.echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
+            echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
         for warning in part["warnings"]:
-            typer.echo(f"  warning: {warning}")
+            echo(f"  warning: {warning}")

@@ -15,15 +15,36 @@ from crowdveil import __version__
 from crowdveil.broker.api import answering, exports, operator, public, requester, sessions, webhooks, workers
 from crowdveil.broker.api.problems import document_problems, handle_problems
 
+MAX_KEYS = 32
+"""Of one object: a draft has 17."""
+MAX_VALUES = 40_000
+"""Of one document: 200 questions of 64 options, each with 64 options of another question, have 30,000."""
+
 
 class StrictJson(Parser):
-    """JSON of bounded depth, without NaN: the parser refuses what the standard library would recurse into."""
+    """JSON of bounded depth and size, without NaN: every unknown key costs an error before any limit of a rate."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
-            return from_json(request.body, allow_inf_nan=False)
+            document = from_json(request.body, allow_inf_nan=False)
         except ValueError:
             raise HttpError(400, "not JSON") from None
+        if not is_reasonable(document):
+            raise HttpError(400, "too many keys or values")
+        return document
+
+
+def is_reasonable(document: Any) -> bool:
+    """Whether the document has as few keys and values as the largest request that makes sense."""
+    pending, n_values = [document], 1
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict | list):
+            n_values += len(value)
+            if n_values > MAX_VALUES or (isinstance(value, dict) and len(value) > MAX_KEYS):
+                return False
+            pending += value.values() if isinstance(value, dict) else value
+    return True
 
 
 class Api(NinjaAPI):

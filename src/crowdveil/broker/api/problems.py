@@ -66,7 +66,7 @@ def too_large() -> Refusal:
 
 
 def malformed() -> Refusal:
-    return Refusal("malformed", "the request body must be a JSON document of reasonable depth")
+    return Refusal("malformed", "the request body must be a JSON document of reasonable depth and size")
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -7,7 +7,7 @@ from typing import Any
 from crowdveil.broker.audit.models import Act
 from crowdveil.broker.clock import iso, now
 from crowdveil.broker.writing import AUDIT, in_line
-from crowdveil.wire import sha256_of
+from crowdveil.canonical_json import sha256_of
 
 GENESIS = "0" * 64
 

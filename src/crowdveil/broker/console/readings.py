@@ -11,7 +11,7 @@ from crowdveil.broker.console.charts import needle_chart, shares_chart
 from crowdveil.broker.console.words import localized, option_words, percent
 from crowdveil.broker.studies.questions import Question
 from crowdveil.domain import Scale
-from crowdveil.inference.finishing import QUANTILE
+from crowdveil.inference.uncertainty.summaries import QUANTILE
 from crowdveil.plan.population import prior_spread
 
 # An interval this near to that of a guess tells nothing worth a decision.

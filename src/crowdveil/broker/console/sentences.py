@@ -120,6 +120,13 @@ TEMPLATES = (
     _("level %(higher)s must cost no more ε than level %(lower)s (%(least)s)"),
     _("give it a smaller epsilon"),
     _("a report has at most %(n)s values"),
+    _("the channels of a level may have %(n)s table cells together"),
+    _("ask several questions on the same scale, or use scales of fewer levels"),
+    _("not computed yet: %(why)s"),
+    _("other studies are being computed"),
+    _("try again in a few seconds"),
+    _("computing takes over %(n)s s"),
+    _("what is done is kept"),
     _("use fewer levels"),
     _(
         "with mechanism %(name)s and skipped questions hidden nobody can tell how many answered, so no "

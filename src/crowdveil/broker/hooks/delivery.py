@@ -26,8 +26,15 @@ from crowdveil.broker.refusal import Refusal
 _SECONDS = 5.0
 # The whole delivery: a server that sends one byte at a time must not keep others waiting.
 _DEADLINE = 10.0
-# IPv4 addresses that stand inside IPv6 ones (RFC 6052).
+# IPv4 addresses that stand inside IPv6 ones: RFC 6052, and ISATAP's interface identifiers (RFC 5214).
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_ISATAP = (0x00005EFE, 0x02005EFE)
+_UNICAST = ipaddress.ip_network("2000::/3")
+# Special-purpose addresses (RFC 6890 and IANA's registries) that some versions of Python take for global ones.
+_SPECIAL = [
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], list[str]]
 
@@ -78,7 +85,14 @@ def is_public(text: str) -> bool:
     >>> [is_public(text) for text in ("9.9.9.9", "10.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "ff02::1")]
     [True, False, False, False, False]
     """
-    return all(each.is_global and not each.is_multicast for each in _with_embedded(text))
+    return all(map(_is_ordinary, _with_embedded(text)))
+
+
+def _is_ordinary(address: Address) -> bool:
+    """A global unicast address of no special purpose; the one prefix beyond 2000::/3 is that of translated IPv4."""
+    unicast = address.version == 4 or address in _UNICAST or address in _NAT64
+    special = any(address in network for network in _SPECIAL)
+    return unicast and not special and address.is_global and not address.is_multicast
 
 
 def _with_embedded(text: str) -> list[Address]:
@@ -86,7 +100,7 @@ def _with_embedded(text: str) -> list[Address]:
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     inside: list[Any] = [address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
+    if address in _NAT64 or int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
         inside.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     # A mapped address is the IPv4 address, and its own range is not global.
     outer: Address = address.ipv4_mapped or address

@@ -17,6 +17,7 @@ from crowdveil.broker.hooks.models import Notice, Webhook
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.writing import write
 
 Event = Literal["study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready"]
 _ATTEMPTS = 6
@@ -35,11 +36,16 @@ def create(owner: str, url: str, events: list[str]) -> Webhook:
 
 
 def announce(study: Study, event: str) -> None:
-    """Queue the notice inside the transaction of what it is about."""
-    for webhook in Webhook.objects.filter(owner_id=study.owner_id):
-        if event in webhook.events.split():
-            body = {"id": random_id(), "event": event, "study": study.id, "day": clock.today().isoformat()}
-            Notice.objects.create(webhook=webhook, body=json.dumps(body))
+    """Queue the notice inside the transaction of what it is about; that a study is filled, once for ever."""
+    with write():
+        if event == "study.filled":
+            unannounced = Study.objects.filter(id=study.id, filled_announced=False)
+            if not unannounced.update(filled_announced=True):
+                return
+        for webhook in Webhook.objects.filter(owner_id=study.owner_id):
+            if event in webhook.events.split():
+                body = {"id": random_id(), "event": event, "study": study.id, "day": clock.today().isoformat()}
+                Notice.objects.create(webhook=webhook, body=json.dumps(body))
 
 
 def deliver_due() -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -10,6 +13,7 @@ from crowdveil.broker.operations.limits import refused
 from crowdveil.broker.refusal import Refusal
 
 _ready = False
+_PROBE_BYTES = 1 << 16
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -17,7 +21,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Ready when the database answers and its schema is up to date."""
+    """Ready when the database answers, its schema is up to date, and there is room to write."""
     global _ready
     try:
         if not _ready:
@@ -29,4 +33,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
             cursor.execute("SELECT 1")
     except DatabaseError:
         return refused(Refusal("not-ready", "the database does not answer"))
+    try:
+        with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
+            file.write(bytes(_PROBE_BYTES))
+            file.flush()
+    except OSError:
+        return refused(Refusal("not-ready", "the data directory cannot be written; make room on its disk"))
     return JsonResponse({"ready": True})

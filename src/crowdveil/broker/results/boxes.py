@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdveil.broker.results.tables import Part
 from crowdveil.channel import Channel
-from crowdveil.inference.finishing import QUANTILE
+from crowdveil.inference.uncertainty.summaries import QUANTILE
 from crowdveil.reports import Reports
 
 

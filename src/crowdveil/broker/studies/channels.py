@@ -8,13 +8,22 @@ from __future__ import annotations
 import numpy as np
 
 from crowdveil.accounting import cells_at_stake, nano_up
+from crowdveil.broker.compute_pool import compute
+from crowdveil.broker.studies.channel_cache import CellCache
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
+from crowdveil.progress import counted
 
 MAX_OUTPUTS = 65535
+MAX_TABLE_CELLS = 2_100_000
+"""Answers × reports of all different channels of a level: two scales of 1,000 levels, or 200 scales from 0 to 100."""
+MAX_CELLS_AT_ONCE = 20_000
+"""What a request computes by itself: 20,000 cells take up to .1 s, a million cells up to 15 s."""
+_SLOW_MECHANISMS = {"optimal-scale"}
+"""A linear program takes half a second, however small its table."""
 _SAID_ELSEWHERE = {"name", "epsilon", "protect_participation"}
 
 
@@ -39,20 +48,65 @@ def channel_of(level: Level, domain: Domain, *, protects_participation: bool) ->
     return channel
 
 
+def table_cells(channel: Channel) -> int:
+    return len(channel.inputs) * len(channel.outputs)
+
+
+_channels: CellCache[Channel] = CellCache(table_cells)
+
+
+def check_table_cells(draft: Draft) -> None:
+    """Refuse a draft whose channels could not be computed in reasonable time, before any of them is."""
+    domains = {question.domain.domain() for question in draft.questions}
+    _check_cells(sum((domain.size + draft.protects_participation) ** 2 for domain in domains))
+
+
+def _check_cells(n_cells: int) -> None:
+    if n_cells > MAX_TABLE_CELLS:
+        raise InputError(
+            f"the channels of a level may have {MAX_TABLE_CELLS:,} table cells together; got {n_cells:,}",
+            fix="ask several questions on the same scale, or use scales of fewer levels",
+        )
+
+
 def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
-    """Question id → channel. Equal domains share one channel, so it is built once."""
-    built: dict[Domain, Channel] = {}
-    channels = {}
+    """Question id → channel. Equal domains share one channel, so it is built once; equal channels are reused."""
+    check_table_cells(draft)
+    domains = {question.id: question.domain.domain() for question in draft.questions}
+    keys = {domain: _key(draft, level, domain) for domain in domains.values()}
+    missing = [domain for domain, key in keys.items() if _channels.get(key) is None]
+    small = sum(domain.size**2 for domain in missing) <= MAX_CELLS_AT_ONCE and level.mechanism not in _SLOW_MECHANISMS
+
+    def build() -> dict[Domain, Channel]:
+        built: dict[Domain, Channel] = {}
+        for domain in counted(list(keys), "channels built"):
+            built[domain] = _reused_channel(draft, level, domain)
+            _check_cells(sum(map(table_cells, built.values())))
+        return built
+
+    built = build() if small or not missing else compute(build)
     for question in draft.questions:
-        domain = question.domain.domain()
-        if domain not in built:
-            built[domain] = channel_of(level, domain, protects_participation=draft.protects_participation)
-            if draft.goal == "population":
-                _check_countable(built[domain], domain, level)
-        channels[question.id] = built[domain]
         if draft.linkable and question.gold is not None:
-            _check_scorable(channels[question.id], level, question.id)
-    return channels
+            _check_scorable(built[domains[question.id]], level, question.id)
+    return {question: built[domain] for question, domain in domains.items()}
+
+
+def _key(draft: Draft, level: Level, domain: Domain) -> tuple[object, ...]:
+    """All that a channel, and whether it may be used, depend on."""
+    parameters = tuple((name, repr(value)) for name, value in sorted(level.parameters.items()))
+    return level.mechanism, level.epsilon, parameters, draft.protects_participation, draft.goal, domain
+
+
+def _reused_channel(draft: Draft, level: Level, domain: Domain) -> Channel:
+    key = _key(draft, level, domain)
+    if (channel := _channels.get(key)) is None:
+        channel = channel_of(level, domain, protects_participation=draft.protects_participation)
+        if draft.goal == "population":
+            _check_countable(channel, domain, level)
+        # Read here, where the time is limited: ρ is what takes long.
+        _ = channel.guarantee
+        _channels.put(key, channel)
+    return channel
 
 
 def _check_countable(channel: Channel, domain: Domain, level: Level) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from crowdveil.accounting.nano import nano_up
 from crowdveil.broker import clock
-from crowdveil.broker.studies.channels import channels_of, charge_of
+from crowdveil.broker.compute_pool import compute
+from crowdveil.broker.studies.channel_cache import CellCache
+from crowdveil.broker.studies.channels import MAX_CELLS_AT_ONCE, channels_of, charge_of, table_cells
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
@@ -106,10 +108,27 @@ class Opened:
         return bool(self.document["protects_participation"])
 
 
-@lru_cache(maxsize=64)
+def _opened_cells(opened: Opened) -> int:
+    return sum(map(table_cells, opened.channels.values()))
+
+
+_channels: CellCache[Channel] = CellCache(table_cells)
+_opened: CellCache[Opened] = CellCache(_opened_cells)
+
+
 def read_definition(text: str, sha256: str) -> Opened:
-    document = json.loads(text)
-    channels = {name: Channel.from_json(wire) for name, wire in document["channels"].items()}
+    """The definition of this hash; a large one is computed where it keeps nobody else waiting."""
+    if (opened := _opened.get(sha256)) is None:
+        document = json.loads(text)
+        n_cells = sum(len(wire["inputs"]) * len(wire["outputs"]) for wire in document["channels"].values())
+        work = partial(_read, document, sha256)
+        opened = work() if n_cells <= MAX_CELLS_AT_ONCE else compute(work)
+        _opened.put(sha256, opened)
+    return opened
+
+
+def _read(document: dict[str, Any], sha256: str) -> Opened:
+    channels = {name: _reused_channel(name, wire) for name, wire in document["channels"].items()}
     questions = tuple(question["id"] for question in document["questions"])
     levels = {
         level["name"]: _opened_level(number, level, questions, channels)
@@ -117,6 +136,15 @@ def read_definition(text: str, sha256: str) -> Opened:
     }
     position = {question: place for place, question in enumerate(questions)}
     return Opened(document, sha256, questions, position, levels, channels)
+
+
+def _reused_channel(sha256: str, wire: Any) -> Channel:
+    """A channel of the wire whose guarantee is known; equal ones of several studies are one."""
+    if (channel := _channels.get(sha256)) is None:
+        channel = Channel.from_json(wire)
+        _ = channel.guarantee
+        _channels.put(sha256, channel)
+    return channel
 
 
 def _opened_level(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.studies.channel_cache import CellCache
+from crowdveil.broker.studies.channels import table_cells
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.models import Study
 
@@ -19,10 +20,16 @@ class Frozen:
     opened: Opened
 
 
-@lru_cache(maxsize=256)
+_studies: CellCache[Frozen] = CellCache(lambda study: sum(map(table_cells, study.opened.channels.values())))
+
+
 def frozen(key: str) -> Frozen:
     """A study that is past its draft; refused otherwise, and a refusal is not remembered."""
+    if (remembered := _studies.get(key)) is not None:
+        return remembered
     study = Study.objects.filter(id=key).exclude(state="draft").first()
     if study is None:
         raise Refusal("not-found", "there is no such study, or it is not public yet")
-    return Frozen(study.id, study.owner_id, read_definition(study.definition, study.sha256))
+    opened = Frozen(study.id, study.owner_id, read_definition(study.definition, study.sha256))
+    _studies.put(key, opened)
+    return opened

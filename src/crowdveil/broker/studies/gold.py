@@ -9,7 +9,7 @@ import json
 import secrets
 
 from crowdveil.broker.studies.draft import Draft
-from crowdveil.wire import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_of
 
 
 def committed(draft: Draft) -> tuple[str, str | None]:

@@ -17,18 +17,19 @@ from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.refusal import Refusal
 from crowdveil.broker.results.batches import make_batch
 from crowdveil.broker.studies import gold, guard, log
+from crowdveil.broker.studies.channels import check_table_cells
 from crowdveil.broker.studies.definition import build_definition
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.writing import write
+from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.errors import InputError
-from crowdveil.wire import canonical, sha256_of
 
 _log = logging.getLogger("crowdveil.studies")
 
 
 def create(owner: Account, draft: Draft) -> Study:
-    _must_not_tell(draft)
+    _check_draft(draft)
     with write():
         study = Study.objects.create(owner=owner, draft=draft.model_dump_json())
         record(owner.id, "study.create", study.id)
@@ -37,7 +38,7 @@ def create(owner: Account, draft: Draft) -> Study:
 
 def revise(study: Study, draft: Draft) -> Study:
     _must_be(study, "draft")
-    _must_not_tell(draft)
+    _check_draft(draft)
     with write():
         changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
         if not changed:
@@ -84,7 +85,7 @@ def start(study: Study) -> Study:
 
 
 def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
-    _must_not_tell(draft)
+    _check_draft(draft)
     kept, commitment = gold.committed(draft)
     try:
         definition = build_definition(study.id, study.owner.name or "", draft, commitment)
@@ -107,13 +108,18 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
     return study
 
 
-def _must_not_tell(draft: Draft) -> None:
+def _check_draft(draft: Draft) -> None:
+    """What is refused of a draft that makes sense by itself."""
     if draft.tells_by_asking:
         raise Refusal(
             "invalid",
             "a question that depends on an earlier answer tells it by being reported; "
             "hide which questions are answered",
         )
+    try:
+        check_table_cells(draft)
+    except InputError as error:
+        raise Refusal("invalid", str(error)) from None
 
 
 def _advance(study: Study, before: str, after: str) -> None:

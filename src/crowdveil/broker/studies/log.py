@@ -7,7 +7,7 @@ from typing import Any
 from crowdveil.broker.clock import today
 from crowdveil.broker.studies.models import LogEntry
 from crowdveil.broker.writing import PUBLIC_LOG, in_line
-from crowdveil.wire import sha256_of
+from crowdveil.canonical_json import sha256_of
 
 GENESIS = "0" * 64
 

@@ -30,6 +30,8 @@ class Study(models.Model):
     # How many chosen workers the requester wants in all (null: all places), and the batch the last choice knew of.
     group_size = models.IntegerField(null=True)
     batch_chosen_by = models.IntegerField(default=0)
+    # Whether study.filled was announced: once per study, whichever process sees it first.
+    filled_announced = models.BooleanField(default=False)
     created = models.DateField(default=today)
 
     @property

@@ -38,11 +38,13 @@ def view(study: Study) -> dict[str, Any]:
 
 
 def _promise(draft: Any, level: Any) -> str:
-    """The weakest promise among the questions, or why the level cannot be offered."""
+    """The weakest promise among the questions, or why the level cannot be offered, or is not known yet."""
     try:
         channels = channels_of(draft, level).values()
     except InputError as error:
         return f"cannot be offered: {error}"
+    except Refusal as refusal:
+        return f"not computed yet: {refusal}"
     return str(max((channel.guarantee for channel in channels), key=lambda guarantee: guarantee.epsilon))
 
 
