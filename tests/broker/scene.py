@@ -23,8 +23,8 @@ class Scene:
     def __init__(self, draft: dict[str, Any], owner: Any = None, *, pilot: bool = False) -> None:
         from crowdveil.broker.identity.models import Account
         from crowdveil.broker.studies import lifecycle
+        from crowdveil.broker.studies.definition_cache import frozen
         from crowdveil.broker.studies.draft import Draft
-        from crowdveil.broker.studies.frozen import frozen
 
         self.owner = owner or Account.objects.create(role="requester", name=f"lab {secrets.token_hex(6)}")
         self.study = lifecycle.create(self.owner, Draft.model_validate(draft))
@@ -43,8 +43,8 @@ class Scene:
         return reserve(account.id, self.opened, self.opened.levels[level])[0]
 
     def submit(self, account: Any, codes: dict[str, int], level: str = "medium") -> dict[str, Any]:
-        from crowdveil.broker.intake.reports import check
-        from crowdveil.broker.intake.submit import Parcel, Sender, submit
+        from crowdveil.broker.submissions.submit import Parcel, Sender, submit
+        from crowdveil.broker.submissions.validation import check
 
         chosen = self.opened.levels[level]
         reports = [Report(q, chosen.channels[self.opened.position[q]], code) for q, code in codes.items()]
@@ -71,7 +71,7 @@ class Scene:
 
 
 def refused(code: str) -> Any:
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     class Expected:
         def __enter__(self) -> None:

@@ -124,28 +124,28 @@ def test_nothing_is_kept_that_names_a_network(django_here: Path) -> None:
 
 
 def test_a_flood_of_new_names_does_not_free_those_who_used_up_their_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    from crowdveil.broker.operations import limits
+    from crowdveil.broker.middleware import rate_limit
 
-    monkeypatch.setattr(limits, "_MOST_BUCKETS", 100)
-    monkeypatch.setattr(limits, "_buckets", {})
+    monkeypatch.setattr(rate_limit, "_MOST_BUCKETS", 100)
+    monkeypatch.setattr(rate_limit, "_buckets", {})
     for _ in range(5):
-        limits.limit("guesser", 5)
+        rate_limit.limit("guesser", 5)
     for number in range(80):
-        limits.limit(f"flood {number}", 5)
+        rate_limit.limit(f"flood {number}", 5)
         if number % 10 == 0:
             with refused("rate-limited"):
-                limits.limit("guesser", 5)
+                rate_limit.limit("guesser", 5)
     for number in range(80, 200):
-        limits.limit(f"flood {number}", 5)
+        rate_limit.limit(f"flood {number}", 5)
         with refused("rate-limited"):
-            limits.limit("guesser", 5)
-    assert len(limits._buckets) <= 101
+            rate_limit.limit("guesser", 5)
+    assert len(rate_limit._buckets) <= 101
 
 
 def test_half_an_ipv6_address_and_a_mapped_one_are_not_new_networks(django_here: Path) -> None:
     from django.test import RequestFactory
 
-    from crowdveil.broker.operations.limits import network_of
+    from crowdveil.broker.middleware.rate_limit import network_of
 
     def network(address: str, **options: int) -> str:
         return network_of(RequestFactory().get("/", REMOTE_ADDR=address), **options)
@@ -176,10 +176,10 @@ def test_how_well_workers_do_is_told_in_batches_like_the_estimates(django_here: 
 
 def test_a_withdrawal_after_closing_makes_no_second_last_estimate(django_here: Path, make_draft: Any) -> None:
     """Two last estimates would differ by exactly the one who withdrew."""
-    from crowdveil.broker.intake.withdraw import withdraw
     from crowdveil.broker.results.batches import latest
     from crowdveil.broker.results.models import Batch
     from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.submissions.withdraw import withdraw
 
     scene = Scene(make_draft(minimum_n=3))
     for _ in range(4):

@@ -69,7 +69,7 @@ def test_who_is_refused_another_level_keeps_the_place(django_here: Path, make_dr
 
 def test_whoever_has_too_little_left_is_sent_to_a_level_that_costs_less(django_here: Path, make_draft: Any) -> None:
     """Levels are named by how much they hide: the higher one is the cheaper one."""
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     scene = Scene(make_draft())
     costs = {name: level.charge["epsilon_nano"] for name, level in scene.opened.levels.items() if level.charge}

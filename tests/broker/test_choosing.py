@@ -13,7 +13,7 @@ from broker.scene import Scene, refused
 def test_linkable_studies_of_one_requester_share_a_pseudonym_and_others_do_not(
     django_here: Path, make_draft: Any
 ) -> None:
-    from crowdveil.broker.intake.pseudonyms import pseudonym_in
+    from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 
     linked = Scene(make_draft(linkable=True))
     again, apart = Scene(make_draft(linkable=True), linked.owner), Scene(make_draft(), linked.owner)
@@ -90,7 +90,7 @@ class Panel:
         self.scene.submit(self.workers[place], {f"s{n}": code for n in range(6)}, level)
 
     def count(self) -> None:
-        """Count what has come in, as the caretaker does."""
+        """Count what has come in, as the background jobs does."""
         from crowdveil.broker.results.batches import is_due, make_batch
 
         if is_due(self.scene.study):
@@ -188,7 +188,7 @@ def test_an_answer_that_is_not_counted_yet_changes_nobodys_invitation(django_her
 
 def test_whoever_gives_the_study_back_is_replaced(django_here: Path, make_draft: Any) -> None:
     from crowdveil.broker.ledger.reservations import cancel
-    from crowdveil.broker.studies.pool import decline
+    from crowdveil.broker.studies.candidate_pool import decline
 
     panel = Panel(make_draft)
     first = panel.invited()
@@ -214,7 +214,7 @@ def test_random_selection_needs_no_history_and_never_picks_who_cannot_pay(django
 
 
 def test_one_requesters_studies_together_raise_the_warning(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.studies.cards import card
+    from crowdveil.broker.studies.serializers import card
 
     domain = {"type": "choices", "options": ["a", "b"]}
     first = Scene(make_draft(questions=[{"id": "q", "text": "What is your gender?", "domain": domain}]))

@@ -372,7 +372,7 @@ def test_a_page_that_fails_says_so_and_the_log_says_where(
 ) -> None:
     from django.test import RequestFactory
 
-    from crowdveil.broker.console.door import page
+    from crowdveil.broker.console.access import page
 
     @page()
     def broken(request: Any) -> Any:

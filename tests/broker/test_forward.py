@@ -25,7 +25,7 @@ def old_place(request: pytest.FixtureRequest, django_here: Path, tmp_path: Path)
     from django.db import connections, transaction
     from django.db.utils import ConnectionHandler
 
-    from crowdveil.broker.database import database_settings
+    from crowdveil.broker.db.config import database_settings
 
     url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
     for name, content in OLD["keys"].items():

@@ -26,7 +26,7 @@ def test_whole_numbers_of_compact_forms_are_nothing_else(wrong: object) -> None:
 
 
 def test_special_addresses_are_not_public(django_here: Path) -> None:
-    from crowdveil.broker.hooks.delivery import is_public
+    from crowdveil.broker.webhooks.delivery import is_public
 
     special = (
         "192.0.0.8 192.88.99.1 100.64.0.1 198.18.0.1 240.0.0.1 64:ff9b:1::a00:1 ::10.0.0.1 ::9.9.9.9 fec0::1 "
@@ -39,7 +39,7 @@ def test_special_addresses_are_not_public(django_here: Path) -> None:
 def test_a_full_disk_is_not_ready(django_here: Path) -> None:
     from django.http import HttpRequest
 
-    from crowdveil.broker.operations.health import readyz
+    from crowdveil.broker.ops.health import readyz
 
     assert readyz(HttpRequest()).status_code == 200
     with room_for(1000):
@@ -54,8 +54,8 @@ def test_thousands_of_unknown_keys_are_refused_before_validation(sqlite_server: 
 
 
 def test_study_filled_is_announced_once(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.hooks.models import Notice, Webhook
-    from crowdveil.broker.hooks.notices import announce
+    from crowdveil.broker.webhooks.models import Notice, Webhook
+    from crowdveil.broker.webhooks.notices import announce
 
     scene = Scene(make_draft())
     Webhook.objects.create(owner=scene.owner, url="https://example.org", events="study.filled", secret="00")
@@ -65,7 +65,7 @@ def test_study_filled_is_announced_once(django_here: Path, make_draft: Any) -> N
 
 
 def test_a_database_url_is_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
-    from crowdveil.broker.database import database_settings
+    from crowdveil.broker.db.config import database_settings
 
     with pytest.raises(InputError, match="port of --database"):
         database_settings("postgresql://me@host:no/name", tmp_path)

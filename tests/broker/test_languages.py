@@ -87,11 +87,11 @@ def test_the_compiled_catalogue_is_up_to_date() -> None:
 
 # Where sentences are made that the console may show; those for workers' devices are translated by the app.
 SPEAKERS = (
-    "broker/console/*.py",
+    "broker/console/**/*.py",
     "broker/identity/*.py",
     "broker/results/*.py",
     "broker/studies/*.py",
-    "broker/vault.py",
+    "broker/keys.py",
     "domain.py",
     "mechanisms/_integer_rounding.py",
     "mechanisms/optimal_scale.py",
@@ -127,7 +127,7 @@ def _filled(node: ast.expr) -> Iterator[str]:
 
 
 def test_what_the_library_says_to_requesters_and_operators_can_be_translated(django_here: Path) -> None:
-    from crowdveil.broker.console.speech import recognised
+    from crowdveil.broker.console.i18n.translate import recognised
 
     sentences = set(said_by_the_library())
     assert len(sentences) > 70
@@ -137,7 +137,7 @@ def test_what_the_library_says_to_requesters_and_operators_can_be_translated(dja
 
 def said_by_estimates() -> Iterator[str]:
     """Every warning, reason and floor that an estimate may carry: what its code returns, assigns or collects."""
-    for path in [*HOME.parent.glob("inference/*.py"), HOME.parent / "bounds" / "floor.py"]:
+    for path in [*HOME.parent.glob("inference/**/*.py"), HOME.parent / "bounds" / "information.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "objective":
                 yield from filter(None, _filled(node.value) if node.value else ())
@@ -159,7 +159,7 @@ def _texts(node: ast.expr | None) -> Iterator[str]:
 def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
     from django.utils import translation
 
-    from crowdveil.broker.console.speech import translated
+    from crowdveil.broker.console.i18n.translate import translated
 
     sentences = set(said_by_estimates())
     assert len(sentences) >= 15
@@ -173,7 +173,7 @@ def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
 def test_sentences_are_filled_in_and_unknown_ones_are_marked(django_here: Path) -> None:
     from django.utils import translation
 
-    from crowdveil.broker.console.speech import spoken
+    from crowdveil.broker.console.i18n.translate import spoken
     from crowdveil.guarantee import Guarantee
 
     promise = str(Guarantee("value", 1.5, 1.0))

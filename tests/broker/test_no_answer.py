@@ -17,8 +17,8 @@ STORED = {
     "identity.Source": "id account digest failed_sign_ins locked_until familiar expires",
     "identity.Consent": "id account study version day",
     # How many workers were wanted and the number of a batch: counts of a whole study, nothing of one person.
-    "studies.Study": "id owner state draft definition sha256 signature gold identifying group_size batch_chosen_by "
-    "created",
+    "studies.Study": "id owner state draft definition sha256 signature gold identifying filled_announced group_size "
+    "batch_chosen_by created",
     "studies.LogEntry": "index study sha256 day previous entry",
     "studies.Invitation": "id study account asked expires accepted",
     "ledger.Budget": "account epsilon_cap rho_cap epsilon_spent rho_spent epsilon_held rho_held unprotected",
@@ -123,6 +123,6 @@ def test_no_log_call_can_carry_a_body_an_address_or_an_id() -> None:
             for keyword in node.keywords:
                 assert keyword.arg == "extra"
     assert seen >= 3
-    extras = re.search(r"_EXTRA = \((.*?)\)", (BROKER / "operations" / "logs.py").read_text())
+    extras = re.search(r"_EXTRA = \((.*?)\)", (BROKER / "middleware" / "request_log.py").read_text())
     assert extras
     assert set(re.findall(r'"(\w+)"', extras[1])) <= allowed | {"study", "n"}

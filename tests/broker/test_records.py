@@ -14,7 +14,7 @@ from broker.scene import Scene, books_balance, refused
 def test_every_field_of_a_definition_and_every_refusal_is_on_the_page_of_the_api(
     django_here: Path, make_draft: Any
 ) -> None:
-    from crowdveil.broker.refusal import STATUS
+    from crowdveil.broker.problems import STATUS
 
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()
     document = Scene(make_draft()).opened.document
@@ -23,8 +23,8 @@ def test_every_field_of_a_definition_and_every_refusal_is_on_the_page_of_the_api
 
 
 def test_withdrawal_erases_the_reports_and_leaves_pay_and_charge(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.intake.models import Submission
-    from crowdveil.broker.intake.withdraw import withdraw
+    from crowdveil.broker.submissions.models import Submission
+    from crowdveil.broker.submissions.withdraw import withdraw
 
     scene = Scene(make_draft())
     worker = scene.worker()
@@ -46,11 +46,11 @@ def test_withdrawal_erases_the_scores_that_spell_the_reports(
     django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch, meanwhile: bool
 ) -> None:
     """A score on one gold question is the report on it in other words, beside the panel name."""
-    from crowdveil.broker.intake.pseudonyms import pseudonym_in
-    from crowdveil.broker.intake.withdraw import withdraw
     from crowdveil.broker.results import batches
     from crowdveil.broker.results.models import Batch
     from crowdveil.broker.results.quality import quality
+    from crowdveil.broker.submissions.pseudonyms import pseudonym_in
+    from crowdveil.broker.submissions.withdraw import withdraw
 
     draft = make_draft(minimum_n=2, linkable=True)
     draft["questions"][0]["gold"] = "yes"
@@ -78,8 +78,8 @@ def test_withdrawal_erases_the_scores_that_spell_the_reports(
 
 
 def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.audit.chain import first_broken
-    from crowdveil.broker.audit.models import Act
+    from crowdveil.broker.audit_log.chain import first_broken
+    from crowdveil.broker.audit_log.models import Act
 
     Scene(make_draft())
     assert first_broken() is None
@@ -92,8 +92,8 @@ def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft:
 
 
 def test_the_public_log_is_a_chain(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.studies.log import GENESIS, spelled
     from crowdveil.broker.studies.models import LogEntry
+    from crowdveil.broker.studies.public_log import GENESIS, spelled
     from crowdveil.canonical_json import sha256_of
 
     Scene(make_draft())
@@ -106,7 +106,7 @@ def test_the_public_log_is_a_chain(django_here: Path, make_draft: Any) -> None:
 
 
 def test_a_page_of_ten_studies_does_not_leave_one_out(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.api.paging import page
+    from crowdveil.broker.api.pagination import page
     from crowdveil.broker.studies.models import Study
 
     owner = Scene(make_draft()).owner
@@ -133,8 +133,8 @@ def test_a_closed_study_keeps_no_day_on_which_somebody_came(django_here: Path, m
     from datetime import date
 
     from crowdveil.broker.clock import today
-    from crowdveil.broker.intake.models import Submission
     from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.submissions.models import Submission
 
     scene = Scene(make_draft(minimum_n=2))
     for number in range(3):

@@ -53,24 +53,24 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
 def test_a_study_that_cannot_be_estimated_keeps_no_other_from_it(
     django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crowdveil.broker import caretaker
-    from crowdveil.broker.results.newest import found
+    from crowdveil.broker import background_jobs
+    from crowdveil.broker.results.latest_batch import found
 
     scenes = [Scene(make_draft(minimum_n=2)) for _ in range(2)]
     for scene in scenes:
         for _ in range(2):
             scene.submit(scene.worker(), {"ill": 0, "days": 0})
-    # The caretaker takes them in the order of their random ids.
+    # The background jobs take them in the order of their random ids.
     broken, whole = sorted(scenes, key=lambda scene: scene.study.id)
-    real = caretaker.make_batch
+    real = background_jobs.make_batch
 
     def make(study: Any) -> None:
         if study.id == broken.study.id:
             raise ValueError("numbers beyond measure")
         real(study)
 
-    monkeypatch.setattr(caretaker, "make_batch", make)
-    caretaker._attempt(caretaker._estimate_due)
+    monkeypatch.setattr(background_jobs, "make_batch", make)
+    background_jobs._attempt(background_jobs._estimate_due)
     assert found(broken.study.id) is None
     assert found(whole.study.id) is not None
 
@@ -124,7 +124,7 @@ def test_a_study_from_which_nothing_could_be_estimated_is_not_opened(
     django_here: Path, make_draft: Any, kind: str
 ) -> None:
     """With ∅ as the mean of all rows nobody can tell how many answered; privacy must not be spent on that."""
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     scale = {"type": "scale", "low": "-2", "high": "2", "step": "1"}
     questions = [{"id": "mood", "text": "How do you feel?", "domain": scale}]
@@ -141,7 +141,7 @@ def test_a_study_from_which_nothing_could_be_estimated_is_not_opened(
 def test_gold_that_nobody_could_be_scored_by_is_refused_before_the_study_opens(
     django_here: Path, make_draft: Any, kind: str, hidden: bool
 ) -> None:
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     question = {"id": "mood", "text": "?", "domain": {"type": "scale", "low": "1", "high": "5"}}
     level = {"name": "medium", "mechanism": kind, "epsilon": "1", "pay_cents": 1}
@@ -153,7 +153,7 @@ def test_gold_that_nobody_could_be_scored_by_is_refused_before_the_study_opens(
 
 
 def test_options_that_reports_do_not_tell_apart_are_no_population_study(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     question = {"id": "q", "text": "?", "domain": {"type": "choices", "options": list("abcdef")}}
     level = {"name": "medium", "mechanism": "subset-selection", "epsilon": "0.00001", "pay_cents": 1}
@@ -185,9 +185,9 @@ def test_an_old_study_without_scores_still_has_estimates(
 
 def test_the_last_estimates_are_of_those_who_stayed(django_here: Path, make_draft: Any) -> None:
     """As many came as withdrew: the number is the same, the people are not."""
-    from crowdveil.broker.intake.withdraw import withdraw
     from crowdveil.broker.results.batches import latest, refresh
     from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.submissions.withdraw import withdraw
 
     scene, keys = Scene(make_draft(minimum_n=10)), []
     for _ in range(10):
@@ -211,8 +211,8 @@ def _share_of_yes(shown: dict[str, Any]) -> float:
 def test_at_a_start_every_key_is_destroyed_whatever_estimates_fail(
     django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crowdveil.broker import vault
-    from crowdveil.broker.results.newest import found
+    from crowdveil.broker import keys
+    from crowdveil.broker.results.latest_batch import found
     from crowdveil.broker.studies import lifecycle
     from crowdveil.broker.studies.models import Study
 
@@ -232,7 +232,7 @@ def test_at_a_start_every_key_is_destroyed_whatever_estimates_fail(
 
     monkeypatch.setattr(lifecycle, "make_batch", make)
     lifecycle.finish_closing()
-    assert [scene.study.id for scene in scenes if vault.has_study_key(scene.study.id)] == []
+    assert [scene.study.id for scene in scenes if keys.has_study_key(scene.study.id)] == []
     assert {scene.study.id for scene in scenes if found(scene.study.id) is None} == broken
 
 

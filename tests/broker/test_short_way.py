@@ -101,7 +101,7 @@ def test_a_submission_in_good_order_gets_the_reply_that_the_framework_gives(door
 
 
 def test_both_ways_are_logged_and_counted_alike(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crowdveil.broker.operations import metrics
+    from crowdveil.broker.ops import metrics
 
     seen: list[tuple[str, str, int]] = []
     monkeypatch.setattr(metrics, "observe", lambda method, route, status, _: seen.append((method, route, status)))
@@ -136,7 +136,7 @@ def test_both_ways_are_logged_and_counted_alike(doors: Doors, monkeypatch: pytes
 def test_whatever_is_out_of_order_gets_the_frameworks_refusal_and_nothing_is_stored(
     doors: Doors, changes: dict[str, str], body: dict[str, Any]
 ) -> None:
-    from crowdveil.broker.intake.models import Submission
+    from crowdveil.broker.submissions.models import Submission
 
     token, sent, before = doors.token(), doors.body(**body), Submission.objects.count()
     doors.falls.clear()

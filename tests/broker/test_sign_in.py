@@ -24,7 +24,7 @@ def test_codes_of_rfc_6238(django_here: Path) -> None:
 
 
 def test_too_many_requests_are_told_when_to_come_back(django_here: Path) -> None:
-    from crowdveil.broker.operations.limits import limit
+    from crowdveil.broker.middleware.rate_limit import limit
 
     name = secrets.token_hex(8)
     for _ in range(5):
@@ -40,7 +40,7 @@ def test_guessing_many_codes_at_once_is_not_guessing_more_often(
     """Each guess begins before the one before it has failed, as requests that arrive together do."""
     from crowdveil.broker.identity import sign_in as signing
     from crowdveil.broker.identity.accounts import invite
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
 
     account, password = invite(f"operator {secrets.token_hex(4)}", "operator", by="")
     compared = []

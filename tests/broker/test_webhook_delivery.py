@@ -57,7 +57,7 @@ def private_networks(allowed: bool) -> Iterator[None]:
 
 def test_the_name_is_looked_up_once_and_what_was_checked_is_connected_to(django_here: Path) -> None:
     """A name that changes where it points between the check and the connection leads nowhere new."""
-    from crowdveil.broker.hooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, target_of
 
     asked: list[str] = []
 
@@ -94,8 +94,8 @@ def test_the_name_is_looked_up_once_and_what_was_checked_is_connected_to(django_
     ],
 )
 def test_a_name_that_points_into_a_private_network_is_refused(django_here: Path, found: list[str]) -> None:
-    from crowdveil.broker.hooks.delivery import target_of
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
+    from crowdveil.broker.webhooks.delivery import target_of
 
     with private_networks(False), pytest.raises(Refusal, match="must be public"):
         target_of(f"https://{NAME}/", resolve=lambda *_: found)
@@ -105,8 +105,8 @@ def test_a_name_that_points_into_a_private_network_is_refused(django_here: Path,
     "url", ["http://hooks.example.org/", "https://user@hooks.example.org/", "https:///x", "https://a:99999/"]
 )
 def test_an_address_that_is_not_plain_https_is_refused(django_here: Path, url: str) -> None:
-    from crowdveil.broker.hooks.delivery import target_of
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
+    from crowdveil.broker.webhooks.delivery import target_of
 
     with private_networks(False), pytest.raises(Refusal, match=r"https://|port"):
         target_of(url, resolve=lambda *_: ["9.9.9.9"])
@@ -115,9 +115,9 @@ def test_an_address_that_is_not_plain_https_is_refused(django_here: Path, url: s
 def test_names_that_are_found_slowly_take_one_place_of_the_api(
     django_here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crowdveil.broker.hooks import notices
     from crowdveil.broker.identity.models import Account
-    from crowdveil.broker.refusal import Refusal
+    from crowdveil.broker.problems import Refusal
+    from crowdveil.broker.webhooks import notices
 
     asked, found = threading.Event(), threading.Event()
 
@@ -145,7 +145,7 @@ def test_names_that_are_found_slowly_take_one_place_of_the_api(
 
 
 def test_redirects_are_not_followed(django_here: Path) -> None:
-    from crowdveil.broker.hooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, target_of
 
     with listening("127.0.0.1", reply=307) as server, private_networks(True):
         assert not post(target_of(f"http://127.0.0.1:{server.server_port}/"), b"{}", {})
@@ -153,7 +153,7 @@ def test_redirects_are_not_followed(django_here: Path) -> None:
 
 
 def test_tls_asks_for_the_name_and_believes_only_a_certificate_that_has_it(django_here: Path, tmp_path: Path) -> None:
-    from crowdveil.broker.hooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, target_of
 
     served, trusting, names = _tls(tmp_path)
     with listening("127.0.0.1", tls=served) as server, private_networks(True):
@@ -189,7 +189,7 @@ def _tls(place: Path) -> tuple[ssl.SSLContext, ssl.SSLContext, list[str]]:
 
 
 def test_an_address_is_public_whatever_its_spelling(django_here: Path) -> None:
-    from crowdveil.broker.hooks.delivery import is_public
+    from crowdveil.broker.webhooks.delivery import is_public
 
     assert is_public("9.9.9.9")
     assert is_public("::ffff:9.9.9.9")

@@ -11,19 +11,19 @@ import pytest
 
 @pytest.fixture
 def shared(django_here: Path) -> Iterator[None]:
-    from crowdveil.broker import writing
+    from crowdveil.broker.db import transactions
 
-    writing.share_one_connection()
+    transactions.share_one_connection()
     yield
-    for connection in writing._shared:
+    for connection in transactions._shared:
         connection.close()
-    writing._shared.clear()
+    transactions._shared.clear()
 
 
 def test_threads_write_through_one_connection_and_read_through_their_own(shared: None) -> None:
     from django.db import connection, connections
 
-    from crowdveil.broker.writing import changed, row, write
+    from crowdveil.broker.db.transactions import changed, row, write
 
     changed("CREATE TABLE counted (n INTEGER)")
     changed("INSERT INTO counted VALUES (0)")
@@ -51,7 +51,7 @@ def test_threads_write_through_one_connection_and_read_through_their_own(shared:
 def test_a_refused_write_leaves_nothing_and_the_connection_good(shared: None) -> None:
     from django.db import DatabaseError, IntegrityError, connections
 
-    from crowdveil.broker.writing import changed, row, write
+    from crowdveil.broker.db.transactions import changed, row, write
 
     own = connections["default"]
     changed("CREATE TABLE named (name TEXT UNIQUE)")
@@ -71,7 +71,7 @@ def test_a_broken_transaction_takes_no_further_statement(django_here: Path) -> N
     from django.db import transaction
     from django.db.transaction import TransactionManagementError
 
-    from crowdveil.broker.writing import row, write
+    from crowdveil.broker.db.transactions import row, write
 
     with write():
         transaction.set_rollback(True)

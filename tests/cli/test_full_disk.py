@@ -9,7 +9,7 @@ from cli.run import crowdveil
 from disk import room_for
 
 from crowdveil import FileError
-from crowdveil.broker.start import Place
+from crowdveil.broker.bootstrap import Place
 from crowdveil.cli._common import whole_files
 from crowdveil.cli._spark import _unfinished, _whole_folders
 from crowdveil.files.folders import folder_for

@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         "broker: a closed study keeps the days",
-        "broker/intake/seal.py",
+        "broker/submissions/anonymize.py",
         "level, codes, withdrawal_sha256, '', '', %s FROM sealed",
         "level, codes, withdrawal_sha256, '', '', (SELECT MIN(day) FROM ledger_spend WHERE day <> %s) FROM sealed",
         RECORDS,
@@ -127,8 +127,8 @@ MUTANTS = (
     ),
     Mutant(
         "broker: the key of a closed study is kept",
-        "broker/intake/seal.py",
-        "    vault.destroy_study_key(study)\n",
+        "broker/submissions/anonymize.py",
+        "    keys.destroy_study_key(study)\n",
         "",
         LEAKS,
         "links_break",
@@ -143,7 +143,7 @@ MUTANTS = (
     ),
     Mutant(
         "broker: one public address among private ones is enough",
-        "broker/hooks/delivery.py",
+        "broker/webhooks/delivery.py",
         "not all(map(is_public, found))",
         "not any(map(is_public, found))",
         "tests/broker/test_webhook_delivery.py",
@@ -159,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "broker: a text passes for a number",
-        "broker/api/shapes.py",
+        "broker/api/schemas/common.py",
         'extra="forbid", strict=True',
         'extra="forbid"',
         "tests/broker/test_short_way.py",
@@ -167,7 +167,7 @@ MUTANTS = (
     ),
     Mutant(
         "console: a cookie set over TLS is sent without it",
-        "broker/console/door.py",
+        "broker/console/access.py",
         'cookie["secure"] = request.is_secure()',
         "pass",
         SIGN_IN,

@@ -144,7 +144,7 @@ def _stat(process: str) -> list[str]:
 def serving(database: str, *, n_workers: int, n_submissions: int = 0) -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="crowdveil-bench-") as home:
         numbers = [str(number) for number in (ANSWERS, n_workers, n_submissions)]
-        seeding = [sys.executable, "-m", "crowdveil.broker.operations.seed", home, database, *numbers]
+        seeding = [sys.executable, "-m", "crowdveil.broker.ops.seed", home, database, *numbers]
         seed = json.loads(subprocess.run(seeding, check=True, capture_output=True).stdout)
         port = free_port()
         command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(port), "--data-dir", home]

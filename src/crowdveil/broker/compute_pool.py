@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.problems import Refusal
 from crowdveil.progress import Step, heard_by
 
 MAX_JOBS = 2

@@ -7,7 +7,7 @@ from crowdveil.broker.identity.models import Account
 from crowdveil.broker.studies import lifecycle
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.studies.views import progress
+from crowdveil.broker.studies.requester_serializers import progress
 
 _NAME = "Demo requester"
 _DRAFT = {

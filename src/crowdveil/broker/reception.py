@@ -25,7 +25,7 @@ from django.conf import settings
 from gunicorn import util
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from crowdveil.broker.operations.logs import finished
+from crowdveil.broker.middleware.request_log import finished
 
 SECONDS = 10.0
 """So long a request may take until it is there, and a second longer for every BYTES_A_SECOND that have come."""

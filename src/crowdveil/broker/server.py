@@ -9,11 +9,11 @@ from django.core.wsgi import get_wsgi_application
 from django.db import reset_queries
 from gunicorn.app.base import BaseApplication
 
-from crowdveil.broker import caretaker
+from crowdveil.broker import background_jobs
 from crowdveil.broker.api.short_way import ShortWay
-from crowdveil.broker.operations.logs import start_logging
+from crowdveil.broker.db.transactions import share_one_connection
+from crowdveil.broker.middleware.request_log import start_logging
 from crowdveil.broker.reception import Reception
-from crowdveil.broker.writing import share_one_connection
 
 _THREADS = 16
 
@@ -55,4 +55,4 @@ def _begin(worker: Any) -> None:
     start_logging()
     share_one_connection()
     request_started.disconnect(reset_queries)
-    caretaker.start()
+    background_jobs.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from crowdveil.broker.database import database_settings
+from crowdveil.broker.db.config import database_settings
 
 DATA_DIR = Path(os.environ.get("CROWDVEIL_DATA_DIR", "crowdveil-data")).resolve()
 DATABASES = {"default": database_settings(os.environ.get("CROWDVEIL_DATABASE", ""), DATA_DIR)}
@@ -24,16 +24,16 @@ INSTALLED_APPS = [
     "crowdveil.broker.studies",
     "crowdveil.broker.ledger",
     "crowdveil.broker.payments",
-    "crowdveil.broker.intake",
+    "crowdveil.broker.submissions",
     "crowdveil.broker.results",
-    "crowdveil.broker.audit",
-    "crowdveil.broker.hooks",
+    "crowdveil.broker.audit_log",
+    "crowdveil.broker.webhooks",
 ]
 MIDDLEWARE = [
-    "crowdveil.broker.operations.logs.StructuredLog",
-    "crowdveil.broker.operations.headers.SecurityHeaders",
-    "crowdveil.broker.operations.limits.SizeLimit",
-    "crowdveil.broker.operations.turnstile.Turnstile",
+    "crowdveil.broker.middleware.request_log.StructuredLog",
+    "crowdveil.broker.middleware.security_headers.SecurityHeaders",
+    "crowdveil.broker.middleware.body_limit.BodyLimit",
+    "crowdveil.broker.middleware.concurrency_limit.Turnstile",
     "crowdveil.broker.compute_pool.RequestTimeLimit",
     "crowdveil.broker.api.problems.ProblemForMethod",
     "django.middleware.common.CommonMiddleware",
@@ -53,14 +53,14 @@ TEMPLATES = [
         "DIRS": [Path(__file__).parent / "console" / "templates"],
         "OPTIONS": {
             "context_processors": ["django.template.context_processors.request"],
-            "libraries": {"console": "crowdveil.broker.console.tags"},
+            "libraries": {"console": "crowdveil.broker.console.template_filters"},
         },
     }
 ]
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_PATH = "/console/"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "crowdveil.broker.console.door.forged"
+CSRF_FAILURE_VIEW = "crowdveil.broker.console.access.forged"
 
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]

@@ -7,8 +7,8 @@ from django.urls import include, path
 
 from crowdveil.broker.api import problems
 from crowdveil.broker.api.app import api
-from crowdveil.broker.console import door
-from crowdveil.broker.operations import health, metrics
+from crowdveil.broker.console import access
+from crowdveil.broker.ops import health, metrics
 from crowdveil.broker.worker_app import files as worker_app
 
 handler404 = "crowdveil.broker.api.problems.not_found"
@@ -17,7 +17,7 @@ handler500 = "crowdveil.broker.api.problems.failed"
 
 def handler400(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """What Django itself refuses to read: people get a page, programs a problem."""
-    return door.unreadable(request) if request.path_info.startswith("/console/") else problems.bad_request(request)
+    return access.unreadable(request) if request.path_info.startswith("/console/") else problems.bad_request(request)
 
 
 def _front_door(request: HttpRequest) -> HttpResponse:

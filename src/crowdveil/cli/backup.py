@@ -25,10 +25,10 @@ def command(
     check_output(output, force=force)
     if not (data_dir / "secret").is_file():
         raise FileError(f"{data_dir} is not a broker's data directory", fix="give --data-dir")
-    from crowdveil.broker.start import Place
+    from crowdveil.broker.bootstrap import Place
 
     Place(data_dir.resolve(), database).enter()
-    from crowdveil.broker.operations.backup import backup
+    from crowdveil.broker.ops.backup import backup
 
     with whole_file(output, force=force) as temporary:
         n_rows = backup(temporary)

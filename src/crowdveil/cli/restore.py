@@ -29,11 +29,11 @@ def command(
     with backup.open("rb") as stream:
         if stream.read(2) != _GZIP:
             raise FileError(f"{backup} is not a backup", fix="give what 'crowdveil backup' wrote")
-    from crowdveil.broker.start import Place, migrate
+    from crowdveil.broker.bootstrap import Place, migrate
 
     Place(data_dir.resolve(), database).enter()
     migrate()
-    from crowdveil.broker.operations.backup import restore
+    from crowdveil.broker.ops.backup import restore
 
     n_rows, closed = restore(backup)
     words = f"{n_rows} rows restored" + (f"; closed, because their key is gone: {', '.join(closed)}" if closed else "")

@@ -39,7 +39,7 @@ def command(
     """
     if processes > 1 and not database.startswith("postgres"):
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
-    from crowdveil.broker.start import Place, migrate
+    from crowdveil.broker.bootstrap import Place, migrate
 
     _check_free(host, port)
     if data_dir.exists() and not data_dir.is_dir():
@@ -77,7 +77,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _greet(address: str) -> None:
-    from crowdveil.broker.first import first_operator
+    from crowdveil.broker.identity.first_operator import first_operator
 
     typer.echo(f"workers answer at      {address}/app/")
     typer.echo(f"requesters ask at      {address}/console/")

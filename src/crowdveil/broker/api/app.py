@@ -12,7 +12,7 @@ from ninja.parser import Parser
 from pydantic_core import from_json
 
 from crowdveil import __version__
-from crowdveil.broker.api import answering, exports, operator, public, requester, sessions, webhooks, workers
+from crowdveil.broker.api import exports, operator, public, requester, sessions, submissions, webhooks, workers
 from crowdveil.broker.api.problems import document_problems, handle_problems
 
 MAX_KEYS = 32
@@ -70,7 +70,7 @@ api = Api(
 )
 handle_problems(api)
 api.add_router("", public.router)
-api.add_router("", answering.router)
+api.add_router("", submissions.router)
 api.add_router("/workers", workers.router)
 api.add_router("", sessions.router)
 api.add_router("/requester", requester.router)

@@ -8,8 +8,8 @@ from ninja.security import HttpBearer
 
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.identity.tokens import Bearer, bearer_of
-from crowdveil.broker.operations.limits import COUNTED, limit
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.middleware.rate_limit import COUNTED, limit
+from crowdveil.broker.problems import Refusal
 
 
 class Authorized(HttpRequest):

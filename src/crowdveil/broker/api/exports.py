@@ -8,10 +8,10 @@ from django.http import StreamingHttpResponse
 from ninja import Path, Query, Router
 
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.shapes import Key
-from crowdveil.broker.api.staff_shapes import ExportParts
+from crowdveil.broker.api.schemas.common import Key
+from crowdveil.broker.api.schemas.staff import ExportParts
 from crowdveil.broker.results import export
-from crowdveil.broker.studies.views import own_study
+from crowdveil.broker.studies.requester_serializers import own_study
 
 router = Router(tags=["requester"], auth=auth.requester)
 Number = Path(..., ge=0, le=200)

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.shapes import Key, Page
-from crowdveil.broker.api.staff_shapes import (
+from crowdveil.broker.api.pagination import After, Limit, page
+from crowdveil.broker.api.schemas.common import Key, Page
+from crowdveil.broker.api.schemas.staff import (
     AccountLine,
     AuditPage,
     ChangeAccount,
@@ -22,16 +22,16 @@ from crowdveil.broker.api.staff_shapes import (
     PayoutLine,
     Warnings,
 )
-from crowdveil.broker.audit import chain
-from crowdveil.broker.audit.models import Act
+from crowdveil.broker.audit_log import chain
+from crowdveil.broker.audit_log.models import Act
 from crowdveil.broker.identity.accounts import invite, reset, set_disabled
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.check import problems
 from crowdveil.broker.payments.models import Payout, PayoutBatch
 from crowdveil.broker.payments.payouts import pay_out
-from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.studies.guard import warnings_about
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.quasi_identifiers import warnings_about
 
 router = Router(tags=["operator"], auth=auth.operator)
 

@@ -9,16 +9,15 @@ from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from crowdveil.broker.api.shapes import Problem
-from crowdveil.broker.operations.logs import where
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.api.schemas.common import Problem
+from crowdveil.broker.middleware.request_log import where
+from crowdveil.broker.problems import PROBLEM_JSON, Refusal, problem_response
 from crowdveil.errors import InputError
 
-PROBLEM_JSON = "application/problem+json"
 _log = logging.getLogger("crowdveil.api")
 
 # Every operation may answer with these; what each means stands in `type`.
@@ -38,25 +37,16 @@ def document_problems(schema: dict[str, Any]) -> None:
     schema["components"]["schemas"]["Problem"] = Problem.model_json_schema()
 
 
-def problem(refusal: Refusal) -> HttpResponse:
-    response = JsonResponse(refusal.problem(), status=refusal.status, content_type=PROBLEM_JSON)
-    if refusal.code == "rate-limited":
-        response["Retry-After"] = str(refusal.fields.get("retry_after_seconds", 60))
-    if refusal.code == "unauthorized":
-        response["WWW-Authenticate"] = "Bearer"
-    return response
-
-
 def handle_problems(api: NinjaAPI) -> None:
     """Register one handler per kind of failure."""
-    api.add_exception_handler(Refusal, lambda request, refusal: problem(refusal))
-    api.add_exception_handler(InputError, lambda request, error: problem(Refusal("invalid", str(error))))
+    api.add_exception_handler(Refusal, lambda request, refusal: problem_response(refusal))
+    api.add_exception_handler(InputError, lambda request, error: problem_response(Refusal("invalid", str(error))))
     api.add_exception_handler(ValidationError, _invalid)
     api.add_exception_handler(AuthenticationError, _unauthorized)
     api.add_exception_handler(HttpError, _http_error)
     api.add_exception_handler(Http404, lambda request, error: not_found(request))
-    api.add_exception_handler(RequestDataTooBig, lambda request, error: problem(too_large()))
-    api.add_exception_handler(SuspiciousOperation, lambda request, error: problem(malformed()))
+    api.add_exception_handler(RequestDataTooBig, lambda request, error: problem_response(too_large()))
+    api.add_exception_handler(SuspiciousOperation, lambda request, error: problem_response(malformed()))
     api.add_exception_handler(OperationalError, _no_database)
     api.add_exception_handler(Exception, _failed)
 
@@ -70,11 +60,11 @@ def malformed() -> Refusal:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return problem(Refusal("not-found", "there is nothing at this address"))
+    return problem_response(Refusal("not-found", "there is nothing at this address"))
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    return problem(Refusal("failed", "something went wrong here; nothing was stored; try again"))
+    return problem_response(Refusal("failed", "something went wrong here; nothing was stored; try again"))
 
 
 def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -84,15 +74,17 @@ def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
 
 def _no_database(request: HttpRequest, error: Exception) -> HttpResponse:
     _log.error("database does not answer", extra={"error": type(error).__name__, "where": where(error)})
-    return problem(Refusal("not-ready", "the database does not answer; try again"))
+    return problem_response(Refusal("not-ready", "the database does not answer; try again"))
 
 
 def _unauthorized(request: HttpRequest, error: Exception) -> HttpResponse:
-    return problem(Refusal("unauthorized", "this needs a valid token: Authorization: Bearer …"))
+    return problem_response(Refusal("unauthorized", "this needs a valid token: Authorization: Bearer …"))
 
 
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return problem(malformed() if error.status_code == 400 else Refusal("invalid", "the request is not understood"))
+    return problem_response(
+        malformed() if error.status_code == 400 else Refusal("invalid", "the request is not understood")
+    )
 
 
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
@@ -105,11 +97,13 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
         for each in error.errors[:20]
     ]
     first = errors[0] if errors else {"where": "", "problem": "not understood"}
-    return problem(Refusal("invalid", f"{first['where'] or 'the request body'}: {first['problem']}", errors=errors))
+    return problem_response(
+        Refusal("invalid", f"{first['where'] or 'the request body'}: {first['problem']}", errors=errors)
+    )
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return problem(malformed())
+    return problem_response(malformed())
 
 
 class ProblemForMethod:
@@ -123,6 +117,6 @@ class ProblemForMethod:
         if response.status_code != 405 or response.headers.get("Content-Type") == PROBLEM_JSON:
             return response
         allowed = response.headers.get("Allow", "")
-        refused = problem(Refusal("method-not-allowed", f"this address takes {allowed}; nothing was done"))
+        refused = problem_response(Refusal("method-not-allowed", f"this address takes {allowed}; nothing was done"))
         refused["Allow"] = allowed
         return refused

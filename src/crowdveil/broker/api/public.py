@@ -9,16 +9,16 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from crowdveil import __version__
-from crowdveil.broker import vault
-from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.shapes import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
-from crowdveil.broker.intake.withdraw import withdraw
-from crowdveil.broker.operations.limits import limit_address
+from crowdveil.broker import keys
+from crowdveil.broker.api.pagination import After, Limit, page
+from crowdveil.broker.api.schemas.common import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
+from crowdveil.broker.middleware.rate_limit import limit_address
 from crowdveil.broker.results.batches import published
-from crowdveil.broker.results.shapes import Results
-from crowdveil.broker.studies import log
-from crowdveil.broker.studies.cards import card, public_study, signed
+from crowdveil.broker.results.schemas import Results
+from crowdveil.broker.studies import public_log
 from crowdveil.broker.studies.models import LogEntry, Study
+from crowdveil.broker.studies.serializers import card, public_study, signed
+from crowdveil.broker.submissions.withdraw import withdraw
 
 router = Router(tags=["public"])
 
@@ -29,7 +29,7 @@ def info(request: HttpRequest) -> dict[str, Any]:
     return {
         "name": "crowdveil",
         "version": __version__,
-        "public_key": vault.public_key(),
+        "public_key": keys.public_key(),
         "demo": settings.DEMO,
         "delta": settings.DELTA,
     }
@@ -44,9 +44,9 @@ def read_log(
     last = LogEntry.objects.order_by("-index").first()
     more = len(found) > limit
     return {
-        "items": [log.spelled(entry) for entry in found[:limit]],
+        "items": [public_log.spelled(entry) for entry in found[:limit]],
         "next": found[limit - 1].index if more else None,
-        "head": last.entry if last else log.GENESIS,
+        "head": last.entry if last else public_log.GENESIS,
     }
 
 

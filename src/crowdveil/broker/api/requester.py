@@ -7,17 +7,17 @@ from typing import Any
 from ninja import Router
 
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.shapes import Key, Page
-from crowdveil.broker.api.staff_shapes import AddMoney, Progress, Quality, Select, Selected, StudyView
+from crowdveil.broker.api.pagination import After, Limit, page
+from crowdveil.broker.api.schemas.common import Key, Page
+from crowdveil.broker.api.schemas.staff import AddMoney, Progress, Quality, Select, Selected, StudyView
 from crowdveil.broker.results.batches import latest, refresh
 from crowdveil.broker.results.quality import quality
-from crowdveil.broker.results.shapes import Results
+from crowdveil.broker.results.schemas import Results
 from crowdveil.broker.studies import lifecycle
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.requester_serializers import own_study, progress, view
 from crowdveil.broker.studies.selection import choose
-from crowdveil.broker.studies.views import own_study, progress, view
 
 router = Router(tags=["requester"], auth=auth.requester)
 

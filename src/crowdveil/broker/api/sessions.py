@@ -10,8 +10,8 @@ from ninja import Router
 
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.shapes import Key
-from crowdveil.broker.api.staff_shapes import (
+from crowdveil.broker.api.schemas.common import Key
+from crowdveil.broker.api.schemas.staff import (
     Confirm,
     Enrol,
     Enrolment,
@@ -20,13 +20,13 @@ from crowdveil.broker.api.staff_shapes import (
     SignIn,
     StaffAccount,
 )
-from crowdveil.broker.api.worker_shapes import IssuedToken, TokenList
+from crowdveil.broker.api.schemas.worker import IssuedToken, TokenList
 from crowdveil.broker.identity import sign_in as signing
 from crowdveil.broker.identity import totp
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.tokens import issue
-from crowdveil.broker.operations.limits import limit_address, network_of
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.middleware.rate_limit import limit_address, network_of
+from crowdveil.broker.problems import Refusal
 
 router = Router(tags=["account"])
 

@@ -20,13 +20,13 @@ from django.http.request import split_domain_port, validate_host
 from django.urls import resolve
 from pydantic_core import from_json
 
-from crowdveil.broker.api.answering import IDEMPOTENCY_KEY, received
-from crowdveil.broker.api.shapes import Submit
+from crowdveil.broker.api.schemas.common import Submit
+from crowdveil.broker.api.submissions import IDEMPOTENCY_KEY, received
 from crowdveil.broker.identity.tokens import Bearer, bearer_of
-from crowdveil.broker.operations.headers import HEADERS
-from crowdveil.broker.operations.limits import COUNTED, limit
-from crowdveil.broker.operations.logs import finished
-from crowdveil.broker.operations.turnstile import places
+from crowdveil.broker.middleware.concurrency_limit import places
+from crowdveil.broker.middleware.rate_limit import COUNTED, limit
+from crowdveil.broker.middleware.request_log import finished
+from crowdveil.broker.middleware.security_headers import HEADERS
 
 _PATH = re.compile(r"/api/v1/studies/([0-9a-f]{32})/submissions")
 _KEY = re.compile(IDEMPOTENCY_KEY)

@@ -7,11 +7,11 @@ from typing import Any
 from ninja import Router
 
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.shapes import Key
-from crowdveil.broker.api.staff_shapes import NewWebhook, WebhookList, WebhookMade
-from crowdveil.broker.hooks import notices
-from crowdveil.broker.hooks.models import Webhook
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.api.schemas.common import Key
+from crowdveil.broker.api.schemas.staff import NewWebhook, WebhookList, WebhookMade
+from crowdveil.broker.problems import Refusal
+from crowdveil.broker.webhooks import notices
+from crowdveil.broker.webhooks.models import Webhook
 
 router = Router(tags=["requester"], auth=auth.requester)
 

@@ -10,9 +10,9 @@ from ninja import Router
 
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
-from crowdveil.broker.api.paging import After, Limit, page
-from crowdveil.broker.api.shapes import Key, Page
-from crowdveil.broker.api.worker_shapes import (
+from crowdveil.broker.api.pagination import After, Limit, page
+from crowdveil.broker.api.schemas.common import Key, Page
+from crowdveil.broker.api.schemas.worker import (
     ChangeSelf,
     Everything,
     IssuedToken,
@@ -29,9 +29,9 @@ from crowdveil.broker.identity.models import Account, Consent, Token
 from crowdveil.broker.identity.tokens import issue
 from crowdveil.broker.ledger import budget
 from crowdveil.broker.ledger.models import Budget, Reservation, Spend
-from crowdveil.broker.operations.limits import limit_address
+from crowdveil.broker.middleware.rate_limit import limit_address
 from crowdveil.broker.payments.earnings import statement
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.models import Study
 
 router = Router(tags=["worker"])

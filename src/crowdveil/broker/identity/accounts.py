@@ -7,13 +7,13 @@ import secrets
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError
 
-from crowdveil.broker.audit.chain import record
-from crowdveil.broker.hooks.models import Webhook
+from crowdveil.broker.audit_log.chain import record
+from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account, Source, Token
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.models import Budget, Spend
-from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.writing import write
+from crowdveil.broker.problems import Refusal
+from crowdveil.broker.webhooks.models import Webhook
 
 
 def sign_up_worker(default_level: str, epsilon_cap: int) -> Account:

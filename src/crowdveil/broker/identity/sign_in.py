@@ -9,12 +9,12 @@ from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
 
 from crowdveil.broker import clock
-from crowdveil.broker.audit.chain import record
+from crowdveil.broker.audit_log.chain import record
+from crowdveil.broker.db.transactions import changed, write
 from crowdveil.broker.identity import attempts, totp
 from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import issue
-from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.writing import changed, write
+from crowdveil.broker.problems import Refusal
 
 _MINIMUM_LENGTH = 10
 # Compared when the name is unknown, so that the time taken does not tell which names exist.

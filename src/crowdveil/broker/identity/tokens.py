@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from crowdveil.broker import clock
+from crowdveil.broker.db.transactions import row
 from crowdveil.broker.identity.models import Account, Token
-from crowdveil.broker.writing import row
 
 _FIND = """
 SELECT t.id, t.scope, t.expires, a.id, a.role, a.payee, a.disabled

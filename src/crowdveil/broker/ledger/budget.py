@@ -14,9 +14,9 @@ from django.conf import settings
 
 from crowdveil.accounting.conversion import rho_max
 from crowdveil.accounting.nano import NANO, nano_down
+from crowdveil.broker.db.transactions import changed
 from crowdveil.broker.ledger.models import Budget
-from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.writing import changed
+from crowdveil.broker.problems import Refusal
 
 # This is also the first statement of every transaction about a worker: its row lock puts them in line. A hold that was
 # given back meanwhile changes no row; as an error of the table's own check it would stand in PostgreSQL's log.

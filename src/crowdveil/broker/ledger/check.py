@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdveil.broker.writing import rows
+from crowdveil.broker.db.transactions import rows
 
 _BUDGETS = """
 SELECT b.account FROM ledger_budget b

@@ -13,14 +13,14 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from crowdveil.broker import clock
+from crowdveil.broker.db.transactions import changed, row, write
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget
 from crowdveil.broker.ledger.budget import MirrorCharge
 from crowdveil.broker.ledger.models import Reservation, Spend
-from crowdveil.broker.payments import purse
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.payments import study_escrow
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
-from crowdveil.broker.writing import changed, row, write
 
 _FIND = "SELECT id, level, epsilon, rho, cost, expires FROM ledger_reservation WHERE study = %s AND account = %s"
 # A second one is no error: PostgreSQL would log the statement, and with it who joined what.
@@ -67,13 +67,13 @@ def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, boo
 
 def _hold(account: str, study: str, level: OpenedLevel, minutes: int) -> Hold:
     charge = most(level)
-    cost = purse.cost_of(level.pay_cents)
+    cost = study_escrow.cost_of(level.pay_cents)
     hold = Hold(random_id(), level.name, charge, cost, clock.after(minutes=minutes))
     with write():
         budget.hold(account, charge)
         if Spend.objects.filter(account=account, study=study).exists():
             raise Refusal("already-submitted", "you have answered this study; it can be answered once")
-        purse.hold(study, cost)
+        study_escrow.hold(study, cost)
         expires = connection.ops.adapt_datetimefield_value(hold.expires)
         if not changed(_PUT, hold.id, study, account, level.name, charge.epsilon, charge.rho, cost, expires):
             raise _Taken
@@ -114,7 +114,7 @@ def _release(study: str, account: str, held: Hold) -> bool:
         if not take(held):
             transaction.set_rollback(True)
             return False
-        purse.release(study, held.cost)
+        study_escrow.release(study, held.cost)
     return True
 
 

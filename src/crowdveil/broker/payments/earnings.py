@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crowdveil.broker import clock
+from crowdveil.broker.db.transactions import changed
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.payments.models import Earning, Payout
-from crowdveil.broker.writing import changed
 
 _ADD = """
 INSERT INTO payments_earning (id, payee, period, cents, paid_out) VALUES (%s, %s, %s, %s, 0)

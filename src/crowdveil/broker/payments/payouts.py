@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from crowdveil.broker.audit.chain import record
+from crowdveil.broker.audit_log.chain import record
+from crowdveil.broker.db.transactions import changed, write
 from crowdveil.broker.payments.models import Earning, Payout, PayoutBatch
-from crowdveil.broker.writing import changed, write
 
 
 def pay_out(operator: str) -> PayoutBatch:

@@ -9,17 +9,17 @@ import json
 import threading
 from typing import Any
 
-from crowdveil.broker.hooks.notices import announce
-from crowdveil.broker.intake.models import Submission
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.db.transactions import write
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.estimates import estimate
+from crowdveil.broker.results.latest_batch import found, minimum_of, newest
 from crowdveil.broker.results.models import Batch
-from crowdveil.broker.results.newest import found, minimum_of, newest
 from crowdveil.broker.results.quality import scores_in, still_there
 from crowdveil.broker.results.tables import everything
 from crowdveil.broker.studies.definition import read_definition
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.writing import write
+from crowdveil.broker.submissions.models import Submission
+from crowdveil.broker.webhooks.notices import announce
 
 _computing = threading.Lock()
 # Reports that are estimated while somebody waits for the page.
@@ -50,7 +50,7 @@ def is_due(study: Study) -> bool:
 
 
 def refresh(study: Study) -> None:
-    """Make a batch now if one is due and the study is small; large ones are left to the caretaker."""
+    """Make a batch now if one is due and the study is small; large ones are left to the background jobs."""
     if not study.definition or study.state not in ("pilot", "open"):
         return
     if _count(study) * len(read_definition(study.definition, study.sha256).questions) > _AT_ONCE or not is_due(study):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.broker.results.boxes import box_shares
+from crowdveil.broker.results.multi_select import box_shares
 from crowdveil.broker.results.tables import Part, Stored, parts_of, table
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.domain import Choices

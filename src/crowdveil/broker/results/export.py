@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.broker.intake.models import Submission
-from crowdveil.broker.intake.reports import NO_REPORT
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.tables import Part, Stored, chunks, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.submissions.models import Submission
+from crowdveil.broker.submissions.validation import NO_REPORT
 from crowdveil.files.reports import METADATA_KEY, channels_json, domain_json, spell
 
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}

@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from crowdveil.broker.results.newest import found
+from crowdveil.broker.results.latest_batch import found
 from crowdveil.broker.results.tables import Stored, everything, parts_of, table
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.models import Study

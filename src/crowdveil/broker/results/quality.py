@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.broker.intake.models import Submission
-from crowdveil.broker.intake.reports import NO_REPORT
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.db.transactions import alone_with_reports_of
+from crowdveil.broker.problems import Refusal
+from crowdveil.broker.results.latest_batch import newest
 from crowdveil.broker.results.models import Batch
-from crowdveil.broker.results.newest import newest
 from crowdveil.broker.results.tables import Part, Stored, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.writing import alone_with_reports_of
+from crowdveil.broker.submissions.models import Submission
+from crowdveil.broker.submissions.validation import NO_REPORT
 from crowdveil.errors import ChannelError
 
 _MEANING = (

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.broker.intake.models import Submission
-from crowdveil.broker.intake.reports import NO_REPORT
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.broker.studies.questions import Question
+from crowdveil.broker.submissions.models import Submission
+from crowdveil.broker.submissions.validation import NO_REPORT
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.reports import Reports

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from crowdveil.broker.ledger.models import Reservation, Spend
-from crowdveil.broker.refusal import Refusal
-from crowdveil.broker.studies.cards import card
-from crowdveil.broker.studies.frozen import Frozen
+from crowdveil.broker.problems import Refusal
+from crowdveil.broker.studies.definition_cache import Frozen
 from crowdveil.broker.studies.models import Invitation, Study
+from crowdveil.broker.studies.serializers import card
 
 
 def check_invited(study: Frozen, account: str) -> None:

@@ -1,27 +1,27 @@
 """The life of a study: draft → pilot → open → closed → published; the definition is frozen when the draft ends.
 
 A pilot is the study itself with few places. Whoever wants to change a piloted study closes it and copies it, since
-nobody may be asked under a definition other than the one in the log.
+nobody may be asked under a definition other than the one in the public_log.
 """
 
 from __future__ import annotations
 
 import logging
 
-from crowdveil.broker import vault
-from crowdveil.broker.audit.chain import record
-from crowdveil.broker.hooks.notices import announce
+from crowdveil.broker import keys
+from crowdveil.broker.audit_log.chain import record
+from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account
-from crowdveil.broker.intake.seal import seal
 from crowdveil.broker.payments.models import Purse
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.batches import make_batch
-from crowdveil.broker.studies import gold, guard, log
+from crowdveil.broker.studies import gold, public_log, quasi_identifiers
 from crowdveil.broker.studies.channels import check_table_cells
 from crowdveil.broker.studies.definition import build_definition
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.writing import write
+from crowdveil.broker.submissions.anonymize import seal
+from crowdveil.broker.webhooks.notices import announce
 from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.errors import InputError
 
@@ -92,17 +92,17 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
     except InputError as error:
         raise Refusal("invalid", str(error)) from None
     sha256 = sha256_of(definition)
-    vault.create_study_key(study.id)
+    keys.create_study_key(study.id)
     with write():
         _advance(study, "draft", state)
         Study.objects.filter(id=study.id).update(
             definition=canonical(definition).decode(),
             sha256=sha256,
-            signature=vault.sign(definition),
+            signature=keys.sign(definition),
             gold=kept,
-            identifying=" ".join(sorted(guard.tags_of(draft))),
+            identifying=" ".join(sorted(quasi_identifiers.tags_of(draft))),
         )
-        log.append(study.id, sha256)
+        public_log.append(study.id, sha256)
         Purse.objects.create(study=study.id, accepting=True, budget=draft.budget_cents, quota=quota)
     study.refresh_from_db()
     return study
@@ -157,7 +157,7 @@ def finish_closing() -> None:
     closed = list(Study.objects.filter(state__in=("closed", "published")))
     # All keys first: an estimate that fails must not leave anybody's reports linked to them.
     for study in closed:
-        if vault.has_study_key(study.id):
+        if keys.has_study_key(study.id):
             seal(study.id)
     for study in closed:
         try:

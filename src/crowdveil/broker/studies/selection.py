@@ -18,16 +18,16 @@ import numpy as np
 from django.db.models import Max
 
 from crowdveil.broker import clock
-from crowdveil.broker.audit.chain import record
+from crowdveil.broker.audit_log.chain import record
+from crowdveil.broker.db.transactions import write
 from crowdveil.broker.ledger.models import Spend
-from crowdveil.broker.refusal import Refusal
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.history import history_of
-from crowdveil.broker.results.newest import found
-from crowdveil.broker.studies.cards import opened
+from crowdveil.broker.results.latest_batch import found
+from crowdveil.broker.studies.candidate_pool import Pool, lapsed, pool_of
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.broker.studies.models import Invitation, Study
-from crowdveil.broker.studies.pool import Pool, lapsed, pool_of
-from crowdveil.broker.writing import write
+from crowdveil.broker.studies.serializers import opened
 from crowdveil.entropy import SystemEntropy, uniforms
 from crowdveil.selection import Greedy
 

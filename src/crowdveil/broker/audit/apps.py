@@ -1,8 +1,0 @@
-"""The Django app of this store."""
-
-from django.apps import AppConfig
-
-
-class AuditConfig(AppConfig):
-    name = "crowdveil.broker.audit"
-    label = "audit"

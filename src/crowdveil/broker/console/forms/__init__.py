@@ -1,0 +1,1 @@
+"""The console's forms and their errors."""

@@ -1,0 +1,1 @@
+"""Translation of messages and formatting of numbers."""

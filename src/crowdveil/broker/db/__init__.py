@@ -1,0 +1,1 @@
+"""The database: its settings, the roles of the separated stores, and transactions."""

@@ -1,8 +1,0 @@
-"""The Django app of this store."""
-
-from django.apps import AppConfig
-
-
-class HooksConfig(AppConfig):
-    name = "crowdveil.broker.hooks"
-    label = "hooks"

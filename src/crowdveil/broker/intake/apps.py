@@ -1,8 +1,0 @@
-"""The Django app of this store."""
-
-from django.apps import AppConfig
-
-
-class IntakeConfig(AppConfig):
-    name = "crowdveil.broker.intake"
-    label = "intake"

@@ -1,1 +1,0 @@
-"""What keeps a broker running: health, metrics, logs, limits, backups."""

@@ -1,0 +1,1 @@
+"""Operating a broker: backup, health, metrics."""
