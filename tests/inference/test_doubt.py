@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import method
 from crowdveil.inference.uncertainty.parameter_variance import as_known, weakest
-from tests.inference.families import reported
+from inference.families import reported
 
 Array = NDArray[Any]
 K, QUESTIONS, EACH, WORKERS = 3, 300, 7, 60
