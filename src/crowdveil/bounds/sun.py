@@ -38,7 +38,11 @@ def laplace_error(
     outside = all(truth <= min(levels) or truth >= max(levels) for truth in truths)
     premises = (
         Premise("the weights are fixed before the reports are seen", True),
-        Premise("∅ is replaced by a constant, or all levels lie on one side of the truth", fill is not None or outside),
+        Premise(
+            "∅ is replaced by a constant, or all levels lie on one side of the truth",
+            fill is not None or outside,
+            "crowdveil",
+        ),
     )
     return Bound("Sun Theorem 2 (Laplace)", float(((unanswered + answered) @ weight).mean()), premises)
 
@@ -66,7 +70,7 @@ def randomized_response_error(
     density = np.exp(-((level - truth) ** 2) / (2 * sigma[:, None] ** 2)) / (math.sqrt(2 * math.pi) * sigma[:, None])
     answered = share * (density * np.abs(truth - from_level)).sum(axis=2)
     unanswered = (1 - share) * np.abs(truth[:, :, 0] - from_empty)
-    premises = (Premise("a report of ∅ counts as 0 in the average", False),)
+    premises = (Premise("a report of ∅ counts as 0 in the average", False, "crowdveil"),)
     return Bound(
         "Sun Theorem 3 (randomised response)",
         float(((unanswered + answered) @ weight).mean()),
@@ -103,9 +107,11 @@ def factorization_error(
     )
     premises = (
         Premise(
-            f"every worker answers at least rank = {rank} questions (else there is no minimiser)", answered >= rank
+            f"every worker answers at least rank = {rank} questions (else there is no minimiser)",
+            answered >= rank,
+            "crowdveil",
         ),
-        Premise("the factorisation reproduces the answers before noise", rank >= n_questions),
+        Premise("the factorisation reproduces the answers before noise", rank >= n_questions, "crowdveil"),
     )
     return Bound(
         "Sun Theorem 5 (matrix factorisation)",
