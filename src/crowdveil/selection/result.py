@@ -26,7 +26,10 @@ TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small."""
+    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small.
+
+    Both are errors of the plain mean of the group's reports, not of a mean weighted by inverse variance.
+    """
 
     policy: str
     chosen: tuple[Any, ...]
