@@ -37,10 +37,11 @@ _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What left the device, and the broker's receipt for it."""
+    """What left the device, the broker's receipt for it, and the level; at level "none" the reports are the answers."""
 
     reports: tuple[dict[str, Any], ...]
     receipt: dict[str, Any]
+    level: str
 
 
 class Worker:
@@ -221,7 +222,7 @@ class Worker:
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
-        return Sent(tuple(body["reports"]), receipt)
+        return Sent(tuple(body["reports"]), receipt, body["level"])
 
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""

@@ -26,7 +26,8 @@ class Greedy:
     """`fairness` (α) moves the cost from money to the share of privacy used up. Stops where more workers would harm.
 
     Error and harm are those of the group's plain mean, as in the paper. Estimates of ratings weigh reports by
-    inverse variance where levels of privacy differ (`population-mean`); there a noisy worker adds little but never harms.
+    inverse variance where levels of privacy differ (`population-mean`); there a noisy worker adds little, never harm.
+
     The first worker is measured against the worst single candidate, since a group of nobody has no error. `paper_mode`
     follows the print instead: the error by (4.12), and spending until the money is gone.
     """
