@@ -50,6 +50,35 @@ def test_people_who_hardly_err_do_not_make_a_study_impossible() -> None:
     assert found.floor < found.expected_error
 
 
+def test_errors_are_in_points_of_the_scale_whatever_its_step() -> None:
+    asked = ["plan", "--scale", "0:60:5", "--epsilon", 1, "--workers", 50, "--population", "--effort", 0]
+    done, result = crowdveil(*asked), crowdveil_json(*asked)
+    assert result["unit"] == "points on the scale 0 to 60"
+    assert f"{result['expected_error']:.3g} points on the scale 0 to 60" in done.stdout
+    assert "levels" not in done.stdout
+    coarse, fine = (
+        plan(setting(Scale(0, 60, step), epsilon=1.0, n_workers=50), population=True, effort=0) for step in (5, 1)
+    )
+    assert coarse.expected_error == pytest.approx(fine.expected_error, rel=0.3)
+    assert plan(setting(), effort=0).unit == "share"
+
+
+@pytest.mark.parametrize("population", [True, False])
+@pytest.mark.parametrize("domain", [Scale(0, 60, 5), Scale(1, 10), YES])
+def test_no_error_is_promised_beyond_the_scale(domain: Choices | Scale, population: bool) -> None:
+    largest = domain.range if isinstance(domain, Scale) else 1.0
+    hopeless = plan(setting(domain, epsilon=0.02, n_workers=5), population=population, effort=0)
+    low, high = hopeless.interval
+    assert 0 <= low <= high <= largest
+    assert hopeless.expected_error <= hopeless.at_most <= largest
+
+
+def test_a_guess_is_called_a_guess_without_asking() -> None:
+    done = crowdveil("plan", "--options", "no,yes", "--epsilon", 1, "--workers", 50, "--effort", 0)
+    assert "a guess without asking: 0.5" in done.stdout
+    assert "knowing nothing" not in done.stdout.lower()
+
+
 @pytest.mark.parametrize("skill", list(SKILLS))
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("domain", [YES, Choices(tuple("abcde"))])

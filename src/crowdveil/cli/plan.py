@@ -71,10 +71,11 @@ def command(
 def _print(found: Plan, target: float | None) -> None:
     low, high = found.interval
     tell("feasible" if found.feasible else "not feasible")
-    tell(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    unit = "" if found.unit == "share" else f" {found.unit}"
+    tell(f"expected {found.measure}: {_spelled(found)}{unit} (95 of 100 studies: {low:.3g} to {high:.3g})")
     tell(_rehearsed(found))
-    tell(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
-    wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
+    tell(f"a guess without asking: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
+    wanted = f"{found.target_error:.3g}" + (" (half of a guess without asking)" if target is None else "")
     tell(f"for {wanted}: {_needed(found)}")
     tell(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
     tell(

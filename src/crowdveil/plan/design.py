@@ -115,6 +115,11 @@ class Setting:
             return self.domain.range / 4
         return 1 - 1 / self.domain.size
 
+    @property
+    def largest_error(self) -> float:
+        """What no estimate inside the domain passes: the range of the scale, or 1 for rates and shares."""
+        return self.domain.range if isinstance(self.domain, Scale) else 1.0
+
     def reports_given_truth(self, channel: Channel) -> Floats:
         """P(report | truth) of each class of workers: classes × truths × outputs."""
         return self.through(channel, self.crowd.answers(self.domain, self.truths))

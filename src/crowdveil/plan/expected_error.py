@@ -127,17 +127,17 @@ def _smaller(setting: Setting, parts: Sequence[CrowdPart], effort: float) -> tup
 
 
 def interval(setting: Setting, found: Expectation, *, population: bool) -> tuple[float, float]:
-    """Where the error of one study falls 95 times in 100, the planner's own doubt included."""
+    """Where the error of one study falls 95 times in 100, the planner's doubt included; never beyond the scale."""
     rng = np.random.default_rng(0)
-    variance = found.between_studies**2 + found.standard_error**2
+    variance, largest = found.between_studies**2 + found.standard_error**2, setting.largest_error
     if found.error <= 0 or variance <= 0:
-        return found.error, found.error
+        return min(found.error, largest), min(found.error, largest)
     if population or isinstance(setting.domain, Scale):
         shape = found.error**2 / variance
         drawn = rng.gamma(shape, found.error / shape, _DRAWS)
     else:
         drawn = _counted(found.error, variance, setting.n_questions, rng)
-    low, high = np.quantile(drawn, (0.025, 0.975))
+    low, high = np.minimum(np.quantile(drawn, (0.025, 0.975)), largest)
     return float(low), float(high)
 
 

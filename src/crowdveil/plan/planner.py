@@ -30,6 +30,8 @@ _PART = 0.25
 class Plan:
     """`interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
 
+    Errors are in `unit`: points on the scale, whatever its step, or a share. None is larger than the scale.
+
     `standard_error` is how sure the planner is of `expected_error`, after `studies_rehearsed` (0: calculated only).
     Where that is more than a fifteenth of it, the number itself is not `known`, only that it is `at_most` so much.
     `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
@@ -38,6 +40,7 @@ class Plan:
     """
 
     measure: str
+    unit: str
     feasible: bool
     expected_error: float
     standard_error: float
@@ -65,6 +68,7 @@ class Plan:
     def to_json(self) -> dict[str, object]:
         return {
             "measure": self.measure,
+            "unit": self.unit,
             "feasible": self.feasible,
             "expected_error": self.expected_error,
             "standard_error": self.standard_error,
@@ -133,10 +137,11 @@ def plan(
     workers, least = needs.workers(), needs.epsilon()
     return Plan(
         measure,
+        _unit(setting),
         feasible,
-        found.error,
+        min(found.error, setting.largest_error),
         found.standard_error,
-        found.at_most,
+        min(found.at_most, setting.largest_error),
         found.n_studies,
         interval(setting, found, population=population),
         prior,
@@ -189,6 +194,12 @@ def _measure(setting: Setting, population: bool) -> str:
     return "mean absolute error" if isinstance(setting.domain, Scale) else "error rate"
 
 
+def _unit(setting: Setting) -> str:
+    if isinstance(setting.domain, Scale):
+        return f"points on the scale {float(setting.domain.low):g} to {float(setting.domain.high):g}"
+    return "share"
+
+
 def _why(
     setting: Setting,
     chosen: Recommendation,
@@ -202,14 +213,16 @@ def _why(
     sentences = [chosen.why(measure)]
     if floor.value >= floor.beside:
         sentences.append(
-            f"impossible: {floor.meaning} is {floor.value:.3g}, and a guess without any report has {floor.beside:.3g}"
+            f"impossible: {floor.meaning} is {floor.value:.3g}, and a guess without asking has {floor.beside:.3g}"
         )
     elif not feasible and error >= _LEARNT * prior:
-        sentences.append(f"impossible: the expected {measure} is hardly below that of a guess ({prior:.3g})")
+        sentences.append(
+            f"impossible: the expected {measure} is hardly below that of a guess without asking ({prior:.3g})"
+        )
     elif not feasible:
         sentences.append(f"the expected {measure} misses the target of {target:.3g}")
     else:
-        sentences.append(f"a guess without any report has {prior:.3g}")
+        sentences.append(f"a guess without asking has {prior:.3g}")
     if setting.protect_participation and setting.share < 0.5:
         sentences.append("hiding who answered is dear here: most reports come from people who did not answer")
     return "; ".join(sentences)
