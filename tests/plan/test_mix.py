@@ -11,15 +11,14 @@ from plan.simulated import answers_of, errors_of
 from crowdveil import Choices, InputError, Reports, Scale, entropy_from
 from crowdveil.channel import identity
 from crowdveil.mechanisms import mechanism
-from crowdveil.plan import CrowdPart, CrowdSkill, Setting, predict
-from crowdveil.plan import level_mix as mix
+from crowdveil.plan import CrowdPart, CrowdSkill, Setting, mix, predict
 
 YES, THREE, STARS = Choices(("no", "yes")), Choices(tuple("abc")), Scale(1, 5)
 LEVELS = (0.4, 0.8, 1.6)
 
 
 def study(domain: Choices | Scale, n_workers: int = 30, *, protect: bool = False) -> Setting:
-    crowd = CrowdSkill.named("mixed", domain)
+    crowd = CrowdSkill.from_name("mixed", domain)
     return Setting(domain, 1.0, n_workers, 0.7, crowd, n_questions=40, protect_participation=protect)
 
 

@@ -54,11 +54,16 @@ def two_layer_epsilon(low: float, high: float, n_options: int, *, n_answers: int
 
 def same_privacy(flip: float, low: float, high: float, n_options: int, *, n_answers: int = 1) -> Bound:
     """Theorem 6.4: both mechanisms cost the same when the mean of U(low, high) is `flip`."""
-    one, two = one_layer_epsilon(flip, n_options), two_layer_epsilon(low, high, n_options, n_answers=n_answers)
+    one_layer, two_layers = (
+        one_layer_epsilon(flip, n_options),
+        two_layer_epsilon(low, high, n_options, n_answers=n_answers),
+    )
     equal = Premise(
         f"(low + high)/2 = {(low + high) / 2:.4g} equals flip = {flip:.4g}", math.isclose(low + high, 2 * flip)
     )
-    return Bound("Li Theorem 6.4 (same privacy)", one.value, (equal, *two.premises), two.counterexample)
+    return Bound(
+        "Li Theorem 6.4 (same privacy)", one_layer.value, (equal, *two_layers.premises), two_layers.counterexample
+    )
 
 
 def error_bound(accuracies: Sequence[float], *, flips: Sequence[float] | float = 0.0) -> Bound:
@@ -67,7 +72,7 @@ def error_bound(accuracies: Sequence[float], *, flips: Sequence[float] | float =
     >>> round(error_bound([0.9] * 5).value, 4)
     0.0039
     """
-    right = np.array([check_probability("accuracy", each, open_=True) for each in accuracies])
+    right = np.array([check_probability("accuracy", accuracy, open_=True) for accuracy in accuracies])
     flip = np.broadcast_to(np.asarray(flips, dtype=float), right.shape)
     flipped = right + flip * (1 - 2 * right)
     premises = (Premise("the weights are 1, the value for which the exponent is derived", False, "crowdveil"),)
@@ -86,7 +91,7 @@ def importance(accuracies: Sequence[float]) -> Floats:
     The paper inverts users who are right more often than wrong "without loss of generality" (§6.2.1) and so do we;
     but G is not symmetric, and without the inversion a user with p = .7 would make the bound worse (G = 1.06).
     """
-    right = np.array([check_probability("accuracy", each, open_=True) for each in accuracies])
+    right = np.array([check_probability("accuracy", accuracy, open_=True) for accuracy in accuracies])
     return 1 / _effect(np.minimum(right, 1 - right))
 
 

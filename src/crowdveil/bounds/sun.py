@@ -61,11 +61,11 @@ def randomized_response_error(
     >>> round(randomized_response_error([0.0], range(10), 1, shares=[0.1], sigmas=[1.0]).value, 3)
     3.437
     """
-    level, kept = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
+    level, keep_weight = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
     share, sigma, weight = _workers(shares, sigmas, weights)
-    symbols = len(level) + kept
+    symbols = len(level) + keep_weight
     from_empty = level.sum() / symbols
-    from_level = (level.sum() + (kept - 1) * level) / symbols
+    from_level = (level.sum() + (keep_weight - 1) * level) / symbols
     truth = np.asarray(truths, dtype=float)[:, None, None]
     density = np.exp(-((level - truth) ** 2) / (2 * sigma[:, None] ** 2)) / (math.sqrt(2 * math.pi) * sigma[:, None])
     answered = share * (density * np.abs(truth - from_level)).sum(axis=2)
@@ -84,10 +84,10 @@ def randomized_response_limit(
     truth: float, levels: Sequence[float], epsilon: float, *, share: float, sigma: float
 ) -> float:
     """The error that Algorithm 1's average of the reports other than ∅ tends to with many workers."""
-    level, kept = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
+    level, keep_weight = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
     answer = _clipped_normal(truth, level, sigma)
-    symbols = len(level) + kept
-    total = (1 - share) * level.sum() + share * (level.sum() + (kept - 1) * float(answer @ level))
+    symbols = len(level) + keep_weight
+    total = (1 - share) * level.sum() + share * (level.sum() + (keep_weight - 1) * float(answer @ level))
     count = (1 - share) * len(level) + share * (symbols - 1)
     return abs(float(total / count) - truth)
 

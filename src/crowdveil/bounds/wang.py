@@ -21,8 +21,8 @@ def effective_ability(accuracies: Sequence[float], epsilon: float) -> Floats:
     >>> effective_ability([1.0, 0.5, 0.0], 1.0).round(3).tolist()
     [0.731, 0.5, 0.731]
     """
-    right = np.array([check_probability("accuracy", each) for each in accuracies])
-    ability: Floats = _kept(epsilon) * np.maximum(right, 1 - right) + 1 / (math.exp(epsilon) + 1)
+    right = np.array([check_probability("accuracy", accuracy) for accuracy in accuracies])
+    ability: Floats = _contraction(epsilon) * np.maximum(right, 1 - right) + 1 / (math.exp(epsilon) + 1)
     return ability
 
 
@@ -115,7 +115,7 @@ def majority_error_floor(n_workers: int, expert_exponent: float, epsilon: float)
     this number.
     """
     n_experts = math.ceil(n_workers**expert_exponent)
-    value = 2 * math.exp(-(_kept(epsilon) ** 2) * n_experts / 2)
+    value = 2 * math.exp(-(_contraction(epsilon) ** 2) * n_experts / 2)
     majority = majority_error(n_workers, n_experts, epsilon)
     braces, right = berry_esseen_floor(n_workers, n_experts), math.exp(epsilon) / (math.exp(epsilon) + 1)
     premises = (
@@ -198,5 +198,5 @@ def _proof_step(n_workers: int, n_questions: int, wisdom: float, projection: flo
     )
 
 
-def _kept(epsilon: float) -> float:
+def _contraction(epsilon: float) -> float:
     return math.tanh(check_positive("epsilon", epsilon) / 2)

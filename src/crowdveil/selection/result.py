@@ -49,7 +49,7 @@ class Selection:
         }
 
 
-def finished(
+def build_selection(
     policy: str,
     history: History,
     candidates: Candidates,
@@ -60,7 +60,7 @@ def finished(
     given: Sequence[int] = (),
 ) -> Selection:
     """The selection of these candidates, with both error estimates of the group that they and those `given` make up."""
-    left = budget - float(candidates.pay[picks].sum())
+    remaining = budget - float(candidates.pay[picks].sum())
     expected, printed = (rmse(kind(history, candidates), [*given, *picks]) for kind in (GroupError, PrintedError))
     return Selection(
         policy,
@@ -68,7 +68,7 @@ def finished(
         float(candidates.pay[picks].sum()),
         expected,
         printed,
-        because or _why_ended(candidates, picks, left, given),
+        because or _why_ended(candidates, picks, remaining, given),
     )
 
 
@@ -81,12 +81,12 @@ def rmse(group: GroupError | PrintedError, members: Sequence[int] = ()) -> float
 
 def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int]:
     """Take workers in this order as long as they can pay and the money lasts; one too dear is passed over."""
-    picks, left = [], budget
+    picks, remaining = [], budget
     able, pay = candidates.can_pay(), candidates.pay
-    for each in order.tolist():
-        if able[each] and pay[each] <= left + CENT_DUST:
-            picks.append(each)
-            left -= float(pay[each])
+    for row in order.tolist():
+        if able[row] and pay[row] <= remaining + CENT_DUST:
+            picks.append(row)
+            remaining -= float(pay[row])
     return picks
 
 
@@ -96,9 +96,9 @@ def check_budget(budget: float) -> float:
     return float(budget)
 
 
-def _why_ended(candidates: Candidates, picks: list[int], left: float, given: Sequence[int]) -> str:
+def _why_ended(candidates: Candidates, picks: list[int], remaining: float, given: Sequence[int]) -> str:
     open_ = candidates.can_pay()
     open_[[*given, *picks]] = False
     if not picks and not given:
         return TOO_DEAR if open_.any() else NOBODY
-    return SPENT if open_.any() and not (open_ & candidates.affordable(left)).any() else EVERYONE
+    return SPENT if open_.any() and not (open_ & candidates.affordable(remaining)).any() else EVERYONE
