@@ -125,8 +125,8 @@ def factorization_error(
 def _workers(
     shares: Sequence[float], sigmas: Sequence[float], weights: Sequence[float] | None
 ) -> tuple[Floats, Floats, Floats]:
-    share = np.array([check_probability("share", each) for each in shares])
-    sigma = np.array([check_positive("sigma", each) for each in sigmas])
+    share = np.array([check_probability("share", share) for share in shares])
+    sigma = np.array([check_positive("sigma", sigma) for sigma in sigmas])
     weight = np.ones(len(share)) if weights is None else np.asarray(weights, dtype=float)
     if not len(share) == len(sigma) == len(weight):
         raise InputError(

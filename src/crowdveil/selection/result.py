@@ -76,7 +76,7 @@ def rmse(group: GroupError | PrintedError, members: Sequence[int] = ()) -> float
     """The root of a group's squared error, with these added to it; one that is estimated below zero counts as zero."""
     for row in members:
         group.add(row)
-    return float(np.sqrt(max(group.squared(), 0.0)))
+    return float(np.sqrt(max(group.squared_error(), 0.0)))
 
 
 def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int]:
