@@ -56,7 +56,7 @@ MAY_BE_NEGATIVE = {"tol", "seed", "fill"}
 OPTIONS, LEVELS = Choices(("no", "yes")), Scale(0, 3)
 GIVEN: dict[str, Any] = {
     "channel": identity(OPTIONS),
-    "crowd": CrowdSkill.named("mixed", OPTIONS),
+    "crowd": CrowdSkill.from_name("mixed", OPTIONS),
     "domain": OPTIONS,
     "epsilon": 1.0,
     "high": Fraction(1, 2),

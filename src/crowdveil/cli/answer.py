@@ -1,4 +1,4 @@
-"""crowdveil answer: a worker over the API; answers stay on this machine, only reports leave."""
+"""crowdveil answer: a worker over the API; only reports leave this machine (at level "none" they are the answers)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Answer studies as a worker: what you answer stays on this machine.\n\nExample: crowdveil answer list",
+    help=(
+        "Answer studies as a worker: answers are randomised on this machine, except at level none, which sends them as "
+        "they are.\n\nExample: crowdveil answer list"
+    ),
 )
 Home = Annotated[Path, typer.Option(envvar="CROWDVEIL_HOME", help="Where this device keeps its token and its ledger.")]
 _HOME = Path.home() / ".crowdveil"
@@ -70,7 +73,10 @@ def send(
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
-    """Check the study, charge your ledger, randomise, send. Example: crowdveil answer send STUDY answers.json"""
+    """Check the study, charge your ledger, randomise, send; level none sends answers as they are.
+
+    Example: crowdveil answer send STUDY answers.json
+    """
     try:
         given = json.loads(answers.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -79,7 +85,7 @@ def send(
         raise FileError(f'{answers} must be a JSON object such as {{"question": "answer"}}')
     with _worker(address, home) as worker:
         sent = worker.answer(study, given, level=level)
-    result = {"reports": list(sent.reports), "receipt": sent.receipt}
+    result = {"level": sent.level, "reports": list(sent.reports), "receipt": sent.receipt}
     show(result, as_json=as_json, human=lambda: _tell_sent(sent))
 
 
@@ -168,6 +174,8 @@ def _tell_study(definition: dict[str, Any]) -> None:
 
 
 def _tell_sent(sent: Any) -> None:
+    if sent.level == "none":
+        echo("level none: these are your answers, not protected")
     for report in sent.reports:
         echo(f"  {report['question']}: report {report['report']} left this machine")
     echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")

@@ -54,6 +54,8 @@ def command(
 ) -> None:
     """Randomise answers: the file that comes out is all that would have left the workers' devices.
 
+    With mechanism none the reports are the answers, and the output says so.
+
     Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
     """
     n_files = 1 if is_parquet(output) else 2
@@ -69,13 +71,13 @@ def command(
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
-    with working("randomising", quiet=as_json):
+    with working("randomising" if chosen.name != "none" else "copying", quiet=as_json):
         reports = _randomized(chosen, table, seed, named_domain=domain is not None)
     with working("writing", quiet=as_json):
         _write(output, reports, force)
     guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
     warnings = _visible(guarantee, named_domain=domain is not None, named_all=bool(questions and workers))
-    if seed is not None:
+    if seed is not None and guarantee.protected:
         warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")
     result: dict[str, Any] = {
         "mechanism": mechanism,

@@ -1,4 +1,4 @@
-"""The Python SDK: a worker whose answers never leave the machine, and a requester."""
+"""The Python SDK: a requester, and a worker whose answers leave the machine randomised (except at level "none")."""
 
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.requester import Requester

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
-from crowdveil.accounting.nano import amount_of
+from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
@@ -37,10 +37,11 @@ _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What left the device, and the broker's receipt for it."""
+    """What left the device, the broker's receipt for it, and the level; at level "none" the reports are the answers."""
 
     reports: tuple[dict[str, Any], ...]
     receipt: dict[str, Any]
+    level: str
 
 
 class Worker:
@@ -110,7 +111,7 @@ class Worker:
         """
         mirrored, spent = self._account.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
         if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:
-            epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
+            epsilon, rho = from_nano(mirrored["epsilon_spent_nano"]), from_nano(mirrored["rho_spent_nano"])
             key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
             self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
         self._agree_on_cap(mirrored["epsilon_cap_nano"])
@@ -119,8 +120,8 @@ class Worker:
         """What this device remembers counts; one that remembers no cap takes no higher one than the broker was told."""
         known = self._memory.fact("epsilon-cap") or self._memory.fact("first-cap")
         if known is None and 0 < mirrored < self.ledger.budget.cap.epsilon:
-            self._memory.remember("first-cap", repr(amount_of(mirrored)))
-            self.ledger = Ledger(Budget(amount_of(mirrored)), self._storage)
+            self._memory.remember("first-cap", repr(from_nano(mirrored)))
+            self.ledger = Ledger(Budget(from_nano(mirrored)), self._storage)
         if (cap := self.ledger.budget.cap.epsilon) != mirrored:
             self._account.call("PATCH", "/workers/me", {"epsilon_cap_nano": cap})
 
@@ -221,7 +222,7 @@ class Worker:
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
-        return Sent(tuple(body["reports"]), receipt)
+        return Sent(tuple(body["reports"]), receipt, body["level"])
 
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""

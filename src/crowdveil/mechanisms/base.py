@@ -101,8 +101,8 @@ def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> R
         question = np.tile(np.arange(n_questions, dtype=np.int32), n_workers)
         answer = answers.grid().ravel()
     else:
-        given = answer >= 0
-        worker, question, answer = worker[given], question[given], answer[given]
+        answered = answer >= 0
+        worker, question, answer = worker[answered], question[answered], answer[answered]
     return Reports(
         worker,
         question,
