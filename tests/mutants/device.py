@@ -124,7 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "JavaScript: 1 passes for true",
-        "device/fields.js",
+        "device/schema_check.js",
         'flag = must((value) => typeof value === "boolean")',
         "flag = must((value) => value === 1 || typeof value === 'boolean')",
         DEVICE_LEDGER,

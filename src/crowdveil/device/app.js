@@ -1,8 +1,12 @@
 /** The worker's app: chooses the page by the address, keeps the outbox going, and pins its own code. */
 import { h } from "./dom.js";
 import { errorText, language, languages, setLanguage, t } from "./i18n.js";
-import * as pages from "./pages.js";
-import { button, choice, notice, text } from "./render.js";
+import { me } from "./pages/me.js";
+import { privacy } from "./pages/privacy.js";
+import { studies } from "./pages/studies.js";
+import { study } from "./pages/study.js";
+import { welcome } from "./pages/welcome.js";
+import { backLink, button, choice, notice, text } from "./render.js";
 import { openStore } from "./store.js";
 import { Device } from "./worker.js";
 
@@ -30,7 +34,7 @@ async function show() {
   const turn = ++turns, state = await device.load(), path = location.hash.replace(/^#\/?/, "").split("/");
   showFrame(state.me ? path[0] ?? "" : null);
   const content = await pageOf({ device, state, release, act, go, show }, path)
-    .catch((error) => [text("h1", "error.title"), notice("bad", errorText(error)), pages.backLink()]);
+    .catch((error) => [text("h1", "error.title"), notice("bad", errorText(error)), backLink()]);
   if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
@@ -41,11 +45,11 @@ async function show() {
 
 /** @type {PageOf} */
 async function pageOf(context, [place = "", id = ""]) {
-  if (!context.state.me) return pages.welcome(context);
-  if (place === "studies" && id) return pages.study(context, id);
-  if (place === "privacy") return pages.privacy(context);
-  if (place === "me") return pages.me(context);
-  return pages.studies(context);
+  if (!context.state.me) return welcome(context);
+  if (place === "studies" && id) return study(context, id);
+  if (place === "privacy") return privacy(context);
+  if (place === "me") return me(context);
+  return studies(context);
 }
 
 /** @param {string | null} place  null before the start: nowhere else to go */

@@ -3,9 +3,10 @@
  * leaves and what it tells.
  */
 import { h, icon, withValue } from "./dom.js";
-import { money, percent, shownUp, t } from "./i18n.js";
+import { money, percent, problemText, shownUp, t } from "./i18n.js";
 import { mostSure, symbols } from "./study.js";
 
+const LEVELS = ["high", "medium", "low", "none"];
 const MOST_BUTTONS = 12;
 
 /** One sentence of the catalogue. @type {Says} */
@@ -107,3 +108,53 @@ export function levelLine(level) {
 /** @type {Notice} */
 export const notice = (kind, ...content) =>
   h(`div.notice.${kind}`, kind === "bad" && { role: "alert" }, icon(kind === "good" ? "check" : "warn"), h("div", ...content));
+
+/** @type {ChoiceOf} */
+export function levelChoice(legend, chosen) {
+  return h("fieldset", text("legend", legend), LEVELS.map((name) =>
+    radio("level", name, levelLabel(t(`level.${name}`), t(`level.${name}.help`)), name === chosen.level, () => { chosen.level = name; })));
+}
+
+/** @type {LevelLabel} */
+export const levelLabel = (name, help) => [h("strong", name), h("small", help)];
+
+/** @type {ChoiceOf} */
+export function capField(label, chosen) {
+  const shown = h("span.value", { "aria-hidden": "true" }, `ε ${chosen.cap}`);
+  const oninput = withValue((value) => { chosen.cap = Number(value); shown.replaceChildren(`ε ${value}`); });
+  return h("div.group",
+    h("label.field", shown, text("span", label),
+      h("input", { type: "range", min: 1, max: 20, step: 0.5, value: chosen.cap, "aria-describedby": "cap-help", oninput })),
+    h("p", { id: "cap-help", class: "help" }, t("welcome.capHelp")));
+}
+
+export const howLink = () => h("p", h("a", { href: t("nav.howPage") }, t("nav.how")));
+export const backLink = () => h("p", h("a", { href: "#/" }, t("nav.back")));
+
+/** @type {Save} */
+export const saveMe = (device, chosen, go, said) => go(() => device.saveMe({ ...chosen, cap: chosen.cap * 1e9 }), said);
+
+/** @type {Fact} */
+export const fact = (name, value, note) => h("div", text("dt", name), h("dd", value, note && h("small", note)));
+
+/** Only what is surely protected is called so: a card was not checked. @param {Tagged} item */
+export function tags({ levels, protects_participation: participation, linkable }) {
+  const bare = levels.filter((level) => level.protected !== true).length;
+  const answers = bare === 0 ? "answers" : bare < levels.length ? "someAnswers" : "notAnswers";
+  const names = [answers, participation === true ? "participation" : "notParticipation", linkable === false ? "unlinkable" : "linkable"];
+  const good = ["answers", "participation", "unlinkable"];
+  return h("ul.tags", names.map((name) => h(good.includes(name) ? "li" : "li.open", t(`tag.${name}`))));
+}
+
+/** What cannot be undone takes two buttons. @type {AfterAsking} */
+export function afterAsking(key, work) {
+  const sure = button(`${key}Sure`, work, "danger");
+  sure.hidden = true;
+  return h("div", button(key, () => { sure.hidden = false; sure.focus(); }, "danger"), help(t(`${key}Help`)), sure);
+}
+
+/** @param {Entry} [entry] */
+export function stateOf(entry) {
+  const key = entry?.state === "waiting" && entry.tried ? "tried" : entry?.state;
+  return entry ? t(`review.${key}`, { detail: problemText(entry.receipt?.code, entry.receipt?.refused ?? "") }) : "";
+}

@@ -4,7 +4,7 @@
  */
 import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
-import { checkFields } from "./fields.js";
+import { checkFields } from "./schema_check.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 
