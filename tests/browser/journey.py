@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, Route
 
 STUDY = "a" * 32
@@ -35,7 +37,7 @@ def accept(page: Page, title: str = "Smoking and work", level: str | None = None
         page.locator(f"input[name=level][value={level}]").check()
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Accept and answer").click()
-    page.get_by_role("button", name="Protect my answers").wait_for()
+    page.locator(".question").first.wait_for()
 
 
 def answer(page: Page, answers: dict[str, str] | None = None) -> None:
@@ -44,7 +46,11 @@ def answer(page: Page, answers: dict[str, str] | None = None) -> None:
 
 
 def protect(page: Page) -> None:
-    page.get_by_role("button", name="Protect my answers").click()
+    """Draw. Whoever answered less than half is asked first, and says yes."""
+    page.locator("button.main").click()
+    page.get_by_role("button", name=re.compile("Yes, spend|Send exactly this")).wait_for()
+    if (sure := page.get_by_role("button", name="Yes, spend")).count():
+        sure.click()
     page.get_by_role("button", name="Send exactly this").wait_for()
 
 
@@ -76,3 +82,11 @@ def panels(page: Page, kind: str) -> dict[str, str]:
     page.locator(".cell").first.wait_for()
     cells = page.locator(".cell").all()
     return {cell.get_attribute("data-question") or "": cell.locator(f".{kind} p").inner_text() for cell in cells}
+
+
+def take_over(page: Page, text: str) -> None:
+    """Show what a text from another device would change, and agree to it."""
+    page.get_by_role("link", name="Me", exact=True).click()
+    page.get_by_label("Text from another device").fill(text)
+    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Yes, take it over").click()

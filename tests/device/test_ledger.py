@@ -196,15 +196,17 @@ def test_a_study_drawn_on_two_devices_is_counted_twice_and_imports_forget_nothin
 
 
 def test_a_moved_ledger_without_a_cap_is_refused() -> None:
-    for other in ({"level": "low"}, {"level": "low", "cap": "9"}, {"level": "low", "cap": None}):
-        assert run("moveInRefused", {"other": other}) == {"refused": "ledger.format"}
+    whole = {"level": "low", "cap": 9, "period": "life"}
+    for other in ({"cap": "9"}, {"cap": None}, {"cap": -1}, {"level": "lowest"}, {"token": 7}):
+        assert run("moveInRefused", {"other": whole | other}) == {"refused": "ledger.format"}
 
 
-def test_a_moved_ledger_never_raises_the_cap() -> None:
+def test_a_moved_ledger_never_raises_the_cap_and_never_lowers_the_level() -> None:
     mine, other = {"level": "low", "cap": 2, "period": "life"}, {"level": "high", "cap": 9, "period": "year"}
     assert run("moveIn", {"mine": mine, "other": other}) == {"level": "high", "cap": 2, "period": "life"}
-    assert run("moveIn", {"mine": other, "other": mine}) == {"level": "low", "cap": 2, "period": "year"}
+    assert run("moveIn", {"mine": other, "other": mine}) == {"level": "high", "cap": 2, "period": "year"}
     assert run("moveIn", {"mine": None, "other": other}) == other
+    assert run("moveIn", {"mine": mine, "other": other | {"level": "none"}})["level"] == "low"
 
 
 def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
