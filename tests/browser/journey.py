@@ -24,6 +24,11 @@ def controlled(page: Page) -> None:
     until(page, "() => navigator.serviceWorker.controller !== null")
 
 
+def settled(page: Page) -> None:
+    """Wait until what a button began is done: meanwhile the others do nothing."""
+    page.locator("body:not(.busy)").wait_for()
+
+
 def start(page: Page, address: str) -> None:
     page.goto(f"{address}/app/")
     page.get_by_role("button", name="Start").click()
@@ -47,7 +52,7 @@ def answer(page: Page, answers: dict[str, str] | None = None) -> None:
 
 def protect(page: Page) -> None:
     """Draw. Whoever answered less than half is asked first, and says yes."""
-    page.locator("button.main").click()
+    page.get_by_role("button", name=re.compile("Protect my answers|Show what will be sent")).click()
     page.get_by_role("button", name=re.compile("Yes, spend|Send exactly this")).wait_for()
     if (sure := page.get_by_role("button", name="Yes, spend")).count():
         sure.click()

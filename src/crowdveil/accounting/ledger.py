@@ -162,7 +162,7 @@ class Ledger:
         return BudgetError(
             f"worker {worker!r} has ε {round_down(amount_of(left.epsilon))} (ρ {round_down(amount_of(left.rho))}) left "
             f"but {names} costs ε {round_up(amount_of(cost.epsilon))} (ρ {round_up(amount_of(cost.rho))})",
-            fix="choose a higher level of privacy, answer fewer questions or raise the cap",
+            fix="choose a higher level of privacy or raise the cap",
             worker=worker,
             cost=amount_of(cost.epsilon),
             left=amount_of(left.epsilon),

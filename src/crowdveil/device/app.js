@@ -116,7 +116,7 @@ async function pin() {
   serviceWorker.addEventListener("controllerchange", () => {
     if (isChosen) return location.reload();
     isReplaced = controlled;
-    return void show();
+    return void (controlled && show());
   });
   offer();
 }

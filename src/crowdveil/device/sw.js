@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "93ff96d93ffe241eac4ca3aed5e2d4348ae10c6b32d8c0bd1c987e4b9ea98baa";
+const RELEASE = "9c1ad344346baa95efd3b3ff23b2350a2967401814e0743890e8d0ec6b67f651";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */
