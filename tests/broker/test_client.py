@@ -275,7 +275,7 @@ def test_a_budget_that_is_too_small_is_noticed_before_anything_is_drawn_or_held(
     study = signed["definition"]["id"]
     with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=1.5) as worker:
         worker.sign_up()
-        with pytest.raises(BudgetError, match=r"left but .* choose a higher level of privacy or raise the cap") as refused:
+        with pytest.raises(BudgetError, match=r"left but .*; choose a higher level of privacy or raise") as refused:
             worker.answer(study, {"ill": "yes"})
         assert "fewer" not in str(refused.value), "the price is fixed, and the hold is for all questions"
         assert worker.ledger.loss("me").epsilon == 0

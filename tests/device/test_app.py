@@ -101,8 +101,8 @@ PROMISING = re.compile(
     r"bleib|niemand|zufällig|Zufall|verb[io]rg|schütz|verlässt",
     re.IGNORECASE,
 )
-# Sentences with such words that promise no protection of answers, or say that there is none. Whoever adds one must look at
-# where it is shown: a promise that depends on the level belongs under "protected.", with its counterpart.
+# Sentences with such words that promise no protection of answers, or say that there is none. Whoever adds one must look
+# at where it is shown: a promise that depends on the level belongs under "protected.", with its counterpart.
 NO_PROMISE = {
     "nav.how", "nav.howPage", "update", "welcome.title", "welcome.lead", "welcome.level", "welcome.capHelp",
     "level.none.help", "level.low.help", "level.high.help", "studies.left", "studies.tooMuch", "studies.unprotected",

@@ -209,6 +209,22 @@ def test_a_moved_ledger_never_raises_the_cap_and_never_lowers_the_level() -> Non
     assert run("moveIn", {"mine": mine, "other": other | {"level": "none"}})["level"] == "low"
 
 
+def test_foreign_draws_are_not_taken_over_and_none_is_sent_unasked() -> None:
+    """Without the key to the account anybody could have drawn it; the charge is counted in any case."""
+    me, study = {"level": "low", "cap": 10**11, "period": "life"}, studies.served(studies.definition())
+
+    def taken(state: str, mine: str | None, other: str | None) -> dict[str, Any]:
+        named = [me | ({"token": token} if token else {}) for token in (mine, other)]
+        given = {"study": study, "mine": named[0], "other": named[1], "state": state}
+        return dict(run("moveInDraw", given))
+
+    for mine, other in (("a", "b"), ("a", None), (None, None)):
+        assert taken("waiting", mine, other) == {"states": [], "lines": 1}
+        assert taken("sent", mine, other) == {"states": ["sent"], "lines": 1}
+    for mine in ("a", None):
+        assert taken("waiting", mine, "a") == {"states": ["drawn"], "lines": 1}
+
+
 def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:
     lines = [{"key": "s", "kind": "study", "name": "", "level": "", "reports": 1, "epsilon": 5, "rho": 9, "day": ""}]
     carried = run("carryOver", {"lines": lines, "elsewhere": {"epsilon": 8, "rho": 7}})

@@ -123,6 +123,22 @@ MUTANTS = (
         "never_replaced",
     ),
     Mutant(
+        "JavaScript: a text from elsewhere lowers the level",
+        "device/takeover.js",
+        "LEVELS.indexOf(mine) > LEVELS.indexOf(other)",
+        "false",
+        DEVICE_LEDGER,
+        "never_lowers",
+    ),
+    Mutant(
+        "JavaScript: a draw of another account is taken over",
+        "device/takeover.js",
+        "isSame || !UNSENT.includes(entry.state)",
+        "true",
+        DEVICE_LEDGER,
+        "foreign",
+    ),
+    Mutant(
         "JavaScript: 1 passes for true",
         "device/schema_check.js",
         'flag = must((value) => typeof value === "boolean")',

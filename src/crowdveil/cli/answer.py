@@ -72,7 +72,7 @@ def send(
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
-    """Check the study, charge your ledger, randomise (not at level none), send. Example: crowdveil answer send STUDY answers.json"""
+    """Check a study, charge, randomise (not at level none), send. Example: crowdveil answer send STUDY answers.json"""
     try:
         given = json.loads(answers.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -53,9 +53,10 @@ class MirrorError(CrowdveilError):
     def __init__(self, claimed: float, known: float) -> None:
         self.claimed, self.known = claimed, known
         super().__init__(
-            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if you "
-            "answered on another device, or this one was set back, count it with catch_up (crowdveil answer catch-up); "
-            "if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up --dismiss)"
+            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if "
+            "you answered on another device, or this one was set back, count it with catch_up (crowdveil answer "
+            "catch-up); if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up "
+            "--dismiss)"
         )
 
 
