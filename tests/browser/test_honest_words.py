@@ -321,6 +321,7 @@ def test_what_a_text_changes_is_shown_before_it_is_taken_over(
     second.get_by_role("button", name="Yes, take it over").click()
     expect(second.get_by_role("status")).to_contain_text("Taken over: 1 entry")
     second.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
+    assert set(journey.panels(second, "stays").values()) == {"on the other device"}
     journey.send(second)
 
 

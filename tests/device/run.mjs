@@ -82,7 +82,7 @@ const checks = {
   moveInDraw: async ({ study, mine, other, state }) => {
     const store = memoryStore(), elsewhere = memoryStore(), read = readStudy(study, study.log, study.definition.id);
     await commit(elsewhere, read, read.levels[0], new Map(), { cap: { epsilon: 10 ** 11, rho: 0 }, day: "2026-11-15" });
-    await setEntry(elsewhere, read.id, { state });
+    await setEntry(elsewhere, read.id, { state, receipt: state === "sent" ? { receipt: "r" } : null });
     await elsewhere.update(() => ({ writes: [{ table: "settings", key: "me", value: other }] }));
     await store.update(() => ({ writes: [{ table: "settings", key: "me", value: mine }] }));
     await new Device(store).moveIn(await new Device(elsewhere).moveOut());

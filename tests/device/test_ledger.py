@@ -222,6 +222,7 @@ def test_foreign_draws_are_not_taken_over_and_none_is_sent_unasked() -> None:
         assert taken("waiting", mine, other) == {"states": [], "lines": 1}
         assert taken("sent", mine, other) == {"states": ["sent"], "lines": 1}
     for mine in ("a", None):
+        assert taken("drawn", mine, "a") == {"states": ["drawn"], "lines": 1}
         assert taken("waiting", mine, "a") == {"states": ["drawn"], "lines": 1}
 
 

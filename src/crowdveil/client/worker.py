@@ -158,9 +158,7 @@ class Worker:
         mirrored = self._mirrored()
         epsilon, rho = (int(self._memory.fact(f"dismissed-{name}") or 0) for name in ("epsilon", "rho"))
         if self._is_ahead(mirrored, epsilon=epsilon, rho=rho):
-            raise MirrorError(
-                amount_of(mirrored["epsilon_spent_nano"]), amount_of(self._storage.spent(_ME).epsilon)
-            )
+            raise MirrorError(amount_of(mirrored["epsilon_spent_nano"]), amount_of(self._storage.spent(_ME).epsilon))
         self._agree_on_cap(mirrored["epsilon_cap_nano"])
 
     def _agree_on_cap(self, mirrored: int) -> None:

@@ -18,7 +18,9 @@ export function commit(store, study, level, answers, { cap, day, since, isHeld =
     refuseUnless(!rows.ledger.has(study.id), "study.drawn");
     const advice = remedies(study, level, spent(rows.ledger.values(), since), cap, isHeld);
     const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since, advice);
-    const entry = { ...drawEntry(study, level, cells), answers: Object.fromEntries(answers), day };
+    // One for each question: without any they were forgotten, or stayed on another device.
+    const kept = Object.fromEntries(study.questions.map(({ id }) => [id, answers.get(id) ?? null]));
+    const entry = { ...drawEntry(study, level, cells), answers: kept, day };
     return {
       result: entry,
       writes: [

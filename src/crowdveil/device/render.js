@@ -78,13 +78,13 @@ function longList({ id, legend, answer, onAnswer }, all) {
 /** What stays, what leaves, what it tells, for each question of a draw. @type {Panels} */
 export function panels(study, entry) {
   const level = study.levels.find((each) => each.name === entry.level), isProtected = level?.protected === true;
-  const forgotten = Object.keys(entry.answers).length === 0 && entry.state !== "drawn" && entry.state !== "waiting";
+  const absent = Object.keys(entry.answers).length > 0 ? null : t(entry.imported ? "review.elsewhere" : "review.forgotten");
   return entry.body.reports.map(({ question, report }) => {
     const channel = level?.channels.get(question), asked = study.questions.find(({ id }) => id === question);
     if (!channel || !asked) return null;
     return h("section.cell", { "data-question": question },
       h("h2", asked.text),
-      answerPanel(isProtected, forgotten ? t("review.forgotten") : inWords(entry.answers[question], asked.domain)),
+      answerPanel(isProtected, absent ?? inWords(entry.answers[question], asked.domain)),
       panel("leaves", "send", "review.report", inWords(channel.outputs[report], asked.domain)),
       panel("tells", "eye", "review.conclude", protectionText(isProtected, "review.conclusion", { percent: percent(mostSure(channel, report)) })));
   });

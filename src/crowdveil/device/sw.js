@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "d6dd14391c1c940873a6462fe9ea6ff5f899f6b33d0b3e78a6f4e879a260a3ac";
+const RELEASE = "b0e324af843d2cd4516c32dfe63312b58ceb137257349fb11d8973a59995be55";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

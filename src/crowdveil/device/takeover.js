@@ -29,10 +29,10 @@ const isText = (value) => typeof value === "string";
 
 /** @param {any} entry */
 function isEntry(entry) {
-  const { study, title, level, state, body, idempotencyKey, withdrawalKey, day } = entry ?? {};
+  const { study, title, level, state, body, idempotencyKey, withdrawalKey, day, receipt } = entry ?? {};
   const { study_sha256: hash, withdrawal_sha256: withdrawal, reports } = body ?? {};
   return [study, title, level, idempotencyKey, withdrawalKey, day, hash, withdrawal].every(isText) && body.level === level &&
-    STATES.includes(state) && Array.isArray(reports) && reports.every((each) => isText(each?.question) && isText(each?.channel));
+    STATES.includes(state) && (state !== "sent" || Object(receipt) === receipt) && Array.isArray(reports) && reports.every((each) => isText(each?.question) && isText(each?.channel));
 }
 
 /** Only what this app writes itself: the body is sent as it stands here. @type {KnownEntry} */
