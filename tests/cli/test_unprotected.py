@@ -84,9 +84,9 @@ def test_none_is_not_planned_with() -> None:
 
 def test_answers_that_were_sent_as_they_are_are_called_that(capsys: pytest.CaptureFixture[str]) -> None:
     receipt = {"receipt": "1", "pay_cents": 20}
-    _tell_sent(Sent(({"question": "ill", "report": 1},), receipt, "none"))
+    _tell_sent(Sent(({"question": "ill", "report": 1},), receipt, "none", protected=False))
     unprotected = capsys.readouterr().out
-    assert "these are your answers, not protected" in unprotected
+    assert "not protected: your answers are sent as they are" in unprotected
     assert promises(unprotected) == []
-    _tell_sent(Sent(({"question": "ill", "report": 1},), receipt, "high"))
+    _tell_sent(Sent(({"question": "ill", "report": 1},), receipt, "high", protected=True))
     assert "not protected" not in capsys.readouterr().out

@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         "SDK: a device that was set back starts anew",
         "client/worker.py",
-        'if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:',
-        'if mirrored["epsilon_spent_nano"] > spent.epsilon and spent.epsilon < 0:',
+        "        if self._is_ahead(mirrored):\n",
+        "        if self._is_ahead(mirrored) and not mirrored:\n",
         SDK,
         "set_back or fresh_device",
     ),

@@ -163,7 +163,7 @@ class Ledger:
             f"worker {worker!r} has ε {round_down(from_nano(remaining.epsilon))} "
             f"(ρ {round_down(from_nano(remaining.rho))}) left "
             f"but {names} costs ε {round_up(from_nano(cost.epsilon))} (ρ {round_up(from_nano(cost.rho))})",
-            fix="choose a higher level of privacy, answer fewer questions or raise the cap",
+            fix="choose a higher level of privacy or raise the cap",
             worker=worker,
             cost=from_nano(cost.epsilon),
             left=from_nano(remaining.epsilon),

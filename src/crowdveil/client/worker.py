@@ -1,4 +1,6 @@
-"""A worker whose answers stay here: checks the study, charges its own ledger, draws once, sends exactly that.
+"""A worker who checks the study, charges their own ledger, draws once and sends exactly that.
+
+Answers stay here at every level but "none", at which they are sent as they are.
 
 Unlike a web page, which its own server could replace, this client is code that you installed.
 """
@@ -26,7 +28,8 @@ from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, SystemEntropy
-from crowdveil.errors import InputError
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.guarantee import round_up
 from crowdveil.sampler import draw
 
 _ME = "me"
@@ -37,11 +40,25 @@ _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What left the device, the broker's receipt for it, and the level; at level "none" the reports are the answers."""
+    """What left the device, the broker's receipt for it, the level, and whether that level protects the answers."""
 
     reports: tuple[dict[str, Any], ...]
     receipt: dict[str, Any]
     level: str
+    protected: bool
+
+
+class MirrorError(CrowdveilError):
+    """The broker's copy of the budget says that more ε was spent than this device knows of; nothing was counted yet."""
+
+    def __init__(self, claimed: float, known: float) -> None:
+        self.claimed, self.known = claimed, known
+        super().__init__(
+            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if "
+            "you answered on another device, or this one was set back, count it with catch_up (crowdveil answer "
+            "catch-up); if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up "
+            "--dismiss)"
+        )
 
 
 class Worker:
@@ -105,15 +122,44 @@ class Worker:
         return self.sign_up(default_level=default_level)
 
     def catch_up(self) -> None:
-        """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen.
+        """A device that forgot (it is new, or was set back) starts no lower than what the broker says was spent.
 
-        And the broker's guard learns the cap where it has another.
+        It believes the broker: a false number uses up the budget for good, so `answer` asks for this call first. And
+        the broker's guard learns the cap where it has another.
         """
-        mirrored, spent = self._account.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
-        if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:
+        mirrored = self._mirrored()
+        if self._is_ahead(mirrored):
             epsilon, rho = from_nano(mirrored["epsilon_spent_nano"]), from_nano(mirrored["rho_spent_nano"])
             key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
             self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
+        self._agree_on_cap(mirrored["epsilon_cap_nano"])
+
+    def mirror(self) -> tuple[float, float]:
+        """The ε that was spent: as the broker says, and as this device knows."""
+        return from_nano(self._mirrored()["epsilon_spent_nano"]), from_nano(self._storage.spent(_ME).epsilon)
+
+    def dismiss_mirror(self) -> None:
+        """The broker's number is wrong: go on with this device's own until the broker claims still more."""
+        mirrored, spent = self._mirrored(), self._storage.spent(_ME)
+        self._memory.remember("dismissed-epsilon", str(mirrored["epsilon_spent_nano"] - spent.epsilon))
+        self._memory.remember("dismissed-rho", str(mirrored["rho_spent_nano"] - spent.rho))
+
+    def _mirrored(self) -> dict[str, int]:
+        budget: dict[str, int] = self._account.call("GET", "/workers/me")["budget"]
+        return budget
+
+    def _is_ahead(self, mirrored: dict[str, int], *, epsilon: int = 0, rho: int = 0) -> bool:
+        """Whether the broker's sums exceed this device's by more than these amounts."""
+        spent = self._storage.spent(_ME)
+        ahead = mirrored["epsilon_spent_nano"] - spent.epsilon > epsilon
+        return ahead or mirrored["rho_spent_nano"] - spent.rho > rho
+
+    def _check_mirror(self) -> None:
+        """One reply could use up the budget for good: a larger sum than this device's is not counted unasked."""
+        mirrored = self._mirrored()
+        epsilon, rho = (int(self._memory.fact(f"dismissed-{name}") or 0) for name in ("epsilon", "rho"))
+        if self._is_ahead(mirrored, epsilon=epsilon, rho=rho):
+            raise MirrorError(from_nano(mirrored["epsilon_spent_nano"]), from_nano(self._storage.spent(_ME).epsilon))
         self._agree_on_cap(mirrored["epsilon_cap_nano"])
 
     def _agree_on_cap(self, mirrored: int) -> None:
@@ -178,7 +224,7 @@ class Worker:
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
         spends, at_stake = _spends(study, level, codes), _at_stake(study, level)
-        self.catch_up()
+        self._check_mirror()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
             self._account.call("PUT", f"/studies/{study.id}/reservation", reserve)
@@ -222,7 +268,7 @@ class Worker:
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
-        return Sent(tuple(body["reports"]), receipt, body["level"])
+        return Sent(tuple(body["reports"]), receipt, body["level"], study.levels[body["level"]].protected)
 
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""
