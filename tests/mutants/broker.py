@@ -10,6 +10,7 @@ BUDGETS = "tests/broker/test_budgets.py"
 RECORDS = "tests/broker/test_records.py"
 SIGN_IN = "tests/broker/test_sign_in.py"
 LEAKS = "tests/broker/test_leaks.py"
+HOLDS = "tests/broker/test_unsettled_holds.py"
 VOTES = "tests/inference/test_voting.py"
 
 MUTANTS = (
@@ -179,5 +180,21 @@ MUTANTS = (
         "classes = (worth * shares + 1) / (worth + len(shares))",
         "classes = shares",
         VOTES,
+    ),
+    Mutant(
+        "broker: a submission overlooks a hold that has just appeared",
+        "broker/submissions/submit.py",
+        "hold = reservations.find(study, sender.account)",
+        "hold = None",
+        HOLDS,
+        "appears",
+    ),
+    Mutant(
+        "broker: the ledger check overlooks a hold beside its spend",
+        "broker/ledger/check.py",
+        "for account, study in rows(_UNSETTLED)",
+        "for account, study in rows(_UNSETTLED)[:0]",
+        HOLDS,
+        "check_sees",
     ),
 )

@@ -94,14 +94,14 @@ class Running:
                 "Idempotency-Key": secrets.token_hex(16),
             }
             begun = time.perf_counter()
-            connection.request("POST", path, self._body(), headers)
+            connection.request("POST", path, self.submission(), headers)
             reply = connection.getresponse()
             reply.read()
             if reply.status == 201:
                 times.append(time.perf_counter() - begun)
         connection.close()
 
-    def _body(self) -> bytes:
+    def submission(self) -> bytes:
         reports = [{"question": q, "channel": c, "report": 1} for q, c in self.seed["channels"].items()]
         body = {"study_sha256": self.seed["sha256"], "level": "medium", "consent_version": 1}
         return json.dumps(body | {"withdrawal_sha256": secrets.token_hex(32), "reports": reports}).encode()

@@ -82,10 +82,12 @@ def submit(sender: Sender, parcel: Parcel) -> tuple[SubmissionReceipt, bool]:
 
 def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
     study, reports, day = parcel.study.id, parcel.reports, clock.today()
-    hold = reservations.find(study, sender.account)
     receipt = random_id()
     with write():
         with inside("ledger"):
+            # Looked for under the lock: a hold that appeared after an earlier look would never be settled.
+            budget.lock(sender.account)
+            hold = reservations.find(study, sender.account)
             budget.settle(sender.account, reports.charge, hold.charge if hold else NOTHING)
             if hold is not None and not reservations.take(hold):
                 raise budget.hold_gone()
