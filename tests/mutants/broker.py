@@ -11,6 +11,8 @@ RECORDS = "tests/broker/test_records.py"
 SIGN_IN = "tests/broker/test_sign_in.py"
 LEAKS = "tests/broker/test_leaks.py"
 HOLDS = "tests/broker/test_unsettled_holds.py"
+CLOCK = "tests/broker/test_clock_guard.py"
+PRIVATE = "tests/broker/test_private_files.py"
 VOTES = "tests/inference/test_voting.py"
 
 MUTANTS = (
@@ -196,5 +198,53 @@ MUTANTS = (
         "for account, study in rows(_UNSETTLED)[:0]",
         HOLDS,
         "check_sees",
+    ),
+    Mutant(
+        "broker: a clock that jumps is trusted",
+        "broker/clock_guard.py",
+        "trusted = abs(now - expected) <= MAX_JUMP",
+        "trusted = True",
+        CLOCK,
+        "jump",
+    ),
+    Mutant(
+        "broker: a token that can be renewed is forgotten",
+        "broker/identity/tokens.py",
+        ".exclude(renewable).delete()",
+        ".delete()",
+        CLOCK,
+        "renewed",
+    ),
+    Mutant(
+        "broker: any expired token is good for renewal",
+        "broker/identity/tokens.py",
+        'case bearer, expires if bearer.scope == "worker" or expires > clock.now():',
+        "case bearer, _:",
+        CLOCK,
+        "fetches",
+    ),
+    Mutant(
+        "broker: a used code is good again",
+        "broker/identity/totp.py",
+        "is_unused = step > after or after > now + MAX_STEPS_AHEAD",
+        "is_unused = True",
+        SIGN_IN,
+        "rfc_6238",
+    ),
+    Mutant(
+        "broker: the database is open to others",
+        "broker/bootstrap.py",
+        "file.chmod(0o600)",
+        "file.chmod(0o644)",
+        PRIVATE,
+        "was_readable",
+    ),
+    Mutant(
+        "broker: a TOTP secret decrypts for another account",
+        "broker/identity/totp_secrets.py",
+        "secret.encode(), account.encode())",
+        'secret.encode(), b"")',
+        PRIVATE,
+        "outside",
     ),
 )

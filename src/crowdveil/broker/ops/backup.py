@@ -22,6 +22,7 @@ from django.db import connection
 from crowdveil.broker import keys
 from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import write
+from crowdveil.broker.identity import totp_secrets
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import keep_as_final, make_batch
@@ -42,6 +43,7 @@ def backup(path: Path) -> int:
     private = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
     with private, gzip.open(private, "wt", encoding="utf-8") as file, _one_moment():
         head = {"format": FORMAT, "schema": _schema(), "signing_key": keys.signing_seed().hex()}
+        head["totp_key"] = keys.totp_key().hex()
         file.write(json.dumps(head) + "\n")
         for line in _lines():
             file.write(line)
@@ -87,6 +89,9 @@ def restore(path: Path) -> tuple[int, list[str]]:
     except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
         raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
     keys.put_signing_seed(bytes.fromhex(head["signing_key"]))
+    if "totp_key" in head:
+        keys.put_totp_key(bytes.fromhex(head["totp_key"]))
+    totp_secrets.encrypt_plain_secrets(Account)
     keep_as_final(list(Study.objects.filter(state__in=("closed", "published")).values_list("id", flat=True)))
     return n_rows, _close_nameless()
 
