@@ -13,6 +13,7 @@ LEAKS = "tests/broker/test_leaks.py"
 HOLDS = "tests/broker/test_unsettled_holds.py"
 CLOCK = "tests/broker/test_clock_guard.py"
 PRIVATE = "tests/broker/test_private_files.py"
+ACKNOWLEDGED = "tests/broker/test_acknowledged.py"
 VOTES = "tests/inference/test_voting.py"
 
 MUTANTS = (
@@ -198,6 +199,22 @@ MUTANTS = (
         "for account, study in rows(_UNSETTLED)[:0]",
         HOLDS,
         "check_sees",
+    ),
+    Mutant(
+        "broker: acknowledged submissions are not counted",
+        "broker/submissions/submit.py",
+        "    count_acknowledged(parcel.study.id)\n",
+        "",
+        ACKNOWLEDGED,
+        "spoiled",
+    ),
+    Mutant(
+        "broker: the count of a closed study stays",
+        "broker/submissions/anonymize.py",
+        "    forget_count(study)\n",
+        "",
+        ACKNOWLEDGED,
+        "nothing_but",
     ),
     Mutant(
         "broker: a clock that jumps is trusted",

@@ -63,6 +63,10 @@ def command(
     if open_to_others(data_dir):
         _warn(f"other users may enter {data_dir}, where the keys are; make it private: chmod 700 {data_dir}")
     _check_clock(confirm_clock)
+    from crowdveil.broker.submissions.acknowledged import find_losses
+
+    for loss in find_losses():
+        _warn(str(loss))
     address = f"http://{host}:{port}"
     _greet(address)
     if demo:

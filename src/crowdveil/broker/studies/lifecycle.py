@@ -20,6 +20,7 @@ from crowdveil.broker.studies.channels import check_table_cells
 from crowdveil.broker.studies.definition import build_definition
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.submissions.acknowledged import start_count
 from crowdveil.broker.submissions.anonymize import seal
 from crowdveil.broker.webhooks.notices import announce
 from crowdveil.canonical_json import canonical, sha256_of
@@ -93,6 +94,7 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
         raise Refusal("invalid", str(error)) from None
     sha256 = sha256_of(definition)
     keys.create_study_key(study.id)
+    start_count(study.id)
     with write():
         _advance(study, "draft", state)
         Study.objects.filter(id=study.id).update(
