@@ -14,6 +14,7 @@ HOLDS = "tests/broker/test_unsettled_holds.py"
 CLOCK = "tests/broker/test_clock_guard.py"
 PRIVATE = "tests/broker/test_private_files.py"
 ACKNOWLEDGED = "tests/broker/test_acknowledged.py"
+ESCROW = "tests/broker/test_key_escrow.py"
 VOTES = "tests/inference/test_voting.py"
 
 MUTANTS = (
@@ -199,6 +200,30 @@ MUTANTS = (
         "for account, study in rows(_UNSETTLED)[:0]",
         HOLDS,
         "check_sees",
+    ),
+    Mutant(
+        "broker: closing leaves the key in the escrow",
+        "broker/submissions/anonymize.py",
+        "    key_escrow.erase(study)\n",
+        "",
+        ESCROW,
+        "restored",
+    ),
+    Mutant(
+        "broker: the escrow keeps keys of studies that closed while it was away",
+        "broker/key_escrow.py",
+        "if study in open_studies}",
+        "}",
+        ESCROW,
+        "away",
+    ),
+    Mutant(
+        "broker: the escrow keeps in its old blocks what was erased",
+        "broker/key_escrow.py",
+        "                _overwrite(old.fileno())\n",
+        "",
+        ESCROW,
+        "overwritten",
     ),
     Mutant(
         "broker: acknowledged submissions are not counted",

@@ -118,6 +118,15 @@ def has_study_key(study: str) -> bool:
     return (Path(settings.DATA_DIR) / "study-keys" / study).exists()
 
 
+def study_key(study: str) -> bytes | None:
+    """For the escrow only; None once the key is destroyed."""
+    return _secret(f"study-keys/{study}", create=False)
+
+
+def put_study_key(study: str, key: bytes) -> None:
+    put_new(Path(settings.DATA_DIR) / "study-keys" / study, key)
+
+
 # Read anew for each pseudonym: a key in memory would outlive its destruction.
 def pseudonym(study: str, account: str) -> str:
     """What this worker is called in this study, and nowhere else."""

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from crowdveil.cli._broker import ask_passphrase
 from crowdveil.errors import InputError
 
 _DEMO_WORKERS = 150
@@ -32,6 +33,10 @@ def command(
         str,
         typer.Option(help="Where a line per request goes: a file, or - for stderr. With --demo a file by default."),
     ] = "",
+    key_escrow: Annotated[
+        Path | None,
+        typer.Option(help="A file for encrypted copies of the keys of open studies; a new one asks for a passphrase."),
+    ] = None,
     confirm_clock: Annotated[
         bool, typer.Option("--confirm-clock", help="The time is right: let things expire again after the clock jumped.")
     ] = False,
@@ -67,6 +72,7 @@ def command(
 
     for loss in find_losses():
         _warn(str(loss))
+    _use_escrow(key_escrow)
     address = f"http://{host}:{port}"
     _greet(address)
     if demo:
@@ -100,6 +106,17 @@ def _check_clock(is_confirmed: bool) -> None:
             f"the clock has jumped; it says {clock.iso(clock.now())}. Nothing expires until it is back; "
             "if this time is right, start with --confirm-clock"
         )
+
+
+def _use_escrow(path: Path | None) -> None:
+    from crowdveil.broker import key_escrow
+    from crowdveil.broker.studies.lifecycle import synchronize_escrow
+
+    if path is not None:
+        if not path.exists():
+            key_escrow.create(path.resolve(), ask_passphrase(new=True))
+        key_escrow.use(path.resolve())
+    synchronize_escrow()
 
 
 def _greet(address: str) -> None:

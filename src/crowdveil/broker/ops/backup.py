@@ -1,7 +1,8 @@
 """Backups of either database into one file, without the keys that link reports to workers.
 
 A stolen backup of an open study therefore names nobody. The price: a broker restored on another machine cannot go on
-with studies that were open, because it could not recognise a worker who has answered; they come back closed.
+with studies that were open, because it could not recognise a worker who has answered; they come back closed, unless
+their keys come from a key escrow.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,22 +79,41 @@ def _schema() -> list[str]:
         return [f"{app}.{name}" for app, name in cursor.fetchall() if app in _STORES]
 
 
-def restore(path: Path) -> tuple[int, list[str]]:
-    """Fill an empty broker; returns the number of rows and the studies that had to be closed."""
+def open_studies(path: Path) -> list[str]:
+    """The studies that were open when the backup was made."""
+    with _reading(path) as file:
+        _head(file.readline())
+        lines = (json.loads(line) for line in file if '"studies.study"' in line)
+        return [line["pk"] for line in lines if line["fields"]["state"] in ("pilot", "open")]
+
+
+def restore(path: Path, study_keys: Mapping[str, bytes]) -> tuple[int, list[str]]:
+    """Fill an empty broker; returns the number of rows and the studies that had to be closed.
+
+    `study_keys` come from a key escrow: studies that have one there go on.
+    """
     if Account.objects.exclude(role="operator").exists() or Study.objects.exists():
         raise FileError("a backup is restored into an empty broker; this one has accounts", fix="choose another place")
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            head = _head(file.readline())
-            n_rows = _load(file)
-    except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
-        raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
+    with _reading(path) as file:
+        head = _head(file.readline())
+        n_rows = _load(file)
     keys.put_signing_seed(bytes.fromhex(head["signing_key"]))
     if "totp_key" in head:
         keys.put_totp_key(bytes.fromhex(head["totp_key"]))
     totp_secrets.encrypt_plain_secrets(Account)
+    for study in Study.objects.filter(state__in=("pilot", "open"), id__in=study_keys):
+        keys.put_study_key(study.id, study_keys[study.id])
     keep_as_final(list(Study.objects.filter(state__in=("closed", "published")).values_list("id", flat=True)))
     return n_rows, _close_nameless()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Any]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield file
+    except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
+        raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
 
 
 def _head(line: str) -> dict[str, Any]:

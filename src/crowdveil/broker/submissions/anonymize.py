@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import connection
 
-from crowdveil.broker import keys
+from crowdveil.broker import key_escrow, keys
 from crowdveil.broker.clock import today
 from crowdveil.broker.db.transactions import alone_with_reports_of, changed, one_writer, write
 from crowdveil.broker.ledger import reservations
@@ -36,6 +36,7 @@ def seal(study: str) -> None:
         changed("DROP TABLE sealed")
     _forget_removed_rows()
     forget_count(study)
+    key_escrow.erase(study)
     keys.destroy_study_key(study)
 
 
