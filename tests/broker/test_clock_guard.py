@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import plain
+from broker.conftest import Server
 from broker.scene import Scene, refused
 
 Shift = Callable[..., None]
@@ -195,3 +197,23 @@ def test_the_sdk_renews_a_key_that_the_broker_takes_for_expired(sqlite_server: A
             assert database.execute(expire, (past, account)).rowcount == 1
         assert worker.payments()["balance_cents"] == 0
         assert worker.sign_up() == account
+
+
+def test_a_start_after_a_jump_warns_until_it_is_confirmed(make_server: Any, homes: Path) -> None:
+    def trusted(server: Any) -> bool:
+        return "crowdveil_clock_trusted 1" in plain.get(f"{server.address}/metrics").text
+
+    server = make_server()
+    assert trusted(server)
+    server.stop()
+    (server.home / "clock.json").write_text('{"last_seen": "2020-01-01T00:00:00+00:00", "jumped": false}')
+    server.start()
+    assert not trusted(server)
+    assert server.log_path.read_text().count("warning: the clock has jumped") == 1
+    server.stop()
+    confirmed = Server(server.home, "", "--confirm-clock")
+    try:
+        assert trusted(confirmed)
+        assert server.log_path.read_text().count("warning: the clock has jumped") == 1
+    finally:
+        confirmed.end()

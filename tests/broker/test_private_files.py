@@ -100,3 +100,30 @@ def test_secrets_of_an_older_version_are_encrypted_once(django_here: Path) -> No
         totp_secrets.encrypt_plain_secrets(Account)
     account.refresh_from_db()
     assert totp_secrets.decrypt(account.id, account.totp_secret) == secret
+
+
+def test_the_migration_encrypts_secrets_of_an_older_version(tmp_path: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from crowdveil.broker.bootstrap import Place
+Place(Path(sys.argv[1])).enter()
+from django.core.management import call_command
+from django.db import connection
+call_command("migrate", "identity", "0002", verbosity=0)
+fields = dict(id="a", role="operator", password="", one_time_password=False, totp_secret="JBSWY3DPEHPK3PXP",
+    totp_confirmed=True, totp_step=0, failed_sign_ins=0, disabled=False, default_level="low",
+    payee="p", joined="2026-01-01")
+with connection.cursor() as cursor:
+    marks = ", ".join(["%s"] * len(fields))
+    cursor.execute(f"INSERT INTO identity_account ({', '.join(fields)}) VALUES ({marks})", [*fields.values()])
+call_command("migrate", verbosity=0)
+from crowdveil.broker.identity.models import Account
+from crowdveil.broker.identity.totp_secrets import decrypt
+print(decrypt("a", Account.objects.get().totp_secret))
+"""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "JBSWY3DPEHPK3PXP"
+    assert all(b"JBSWY3DPEHPK3PXP" not in path.read_bytes() for path in tmp_path.glob("crowdveil.sqlite3*"))

@@ -141,13 +141,15 @@ def _stat(process: str) -> list[str]:
 
 
 @contextmanager
-def serving(database: str, *, n_workers: int, n_submissions: int = 0) -> Iterator[Running]:
+def serving(
+    database: str, *, n_workers: int, n_submissions: int = 0, program: tuple[str, ...] = ("-m", "crowdveil")
+) -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="crowdveil-bench-") as home:
         numbers = [str(number) for number in (ANSWERS, n_workers, n_submissions)]
         seeding = [sys.executable, "-m", "crowdveil.broker.ops.seed", home, database, *numbers]
         seed = json.loads(subprocess.run(seeding, check=True, capture_output=True).stdout)
         port = free_port()
-        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(port), "--data-dir", home]
+        command = [sys.executable, *program, "serve", "--port", str(port), "--data-dir", home]
         command += ["--database", database] if database else []
         environment = os.environ | {"CROWDVEIL_RATE_LIMIT": "0"}
         with (Path(home) / "log").open("wb") as log:

@@ -12,7 +12,7 @@ from django.db import connections
 from crowdveil.broker import clock_guard
 from crowdveil.broker.identity.attempts import forget_sources
 from crowdveil.broker.identity.tokens import forget_expired
-from crowdveil.broker.ledger.reservations import release_expired
+from crowdveil.broker.ledger.reservations import release_expired, release_unsettled
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
@@ -42,6 +42,7 @@ def _deliver(ended: threading.Event, pause: float) -> None:
 def _work(ended: threading.Event, pause: float) -> None:
     told: set[str] = set()
     _attempt(finish_closing)
+    _attempt(release_unsettled)
     while not ended.wait(pause):
         for chore in (
             release_expired,

@@ -27,7 +27,7 @@ def command(
 ) -> None:
     """Fill an empty broker from a backup. Open studies whose key is neither here nor in an escrow come back closed.
 
-    Example: crowdveil restore broker.backup.gz --data-dir ./new-place --key-escrow /media/usb/broker.escrow
+    Example: crowdveil restore broker.backup.gz --data-dir ./new-place
     """
     if not backup.is_file():
         raise FileError(f"there is no file {backup}", fix="give what 'crowdveil backup' wrote")

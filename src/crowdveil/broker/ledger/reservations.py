@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from crowdveil.broker import clock, clock_guard
 from crowdveil.broker.db.transactions import changed, row, write
@@ -136,6 +136,12 @@ def release_of(account: str) -> int:
 def release_all(study: str) -> int:
     """Release every hold of a study that closes."""
     return _release_each(Reservation.objects.filter(study=study))
+
+
+def release_unsettled() -> int:
+    """At start-up: release holds that an older version left beside their spend."""
+    spends = Spend.objects.filter(account=OuterRef("account"), study=OuterRef("study"))
+    return _release_each(Reservation.objects.filter(Exists(spends)))
 
 
 def _release_each(reservations: Any) -> int:
