@@ -155,14 +155,14 @@ def serving(
         with (Path(home) / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
-            _wait_until_ready(port)
+            wait_until_ready(port)
             yield Running(process, port, seed)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(30)
 
 
-def _wait_until_ready(port: int) -> None:
+def wait_until_ready(port: int) -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end:
         try:
