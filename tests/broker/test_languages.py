@@ -24,9 +24,9 @@ def in_code() -> Iterator[Key]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 texts = [ast.literal_eval(each) for each in node.args if isinstance(each, ast.Constant)]
-                if node.func.id in ("_", "gettext", "gettext_noop") and texts:
+                if node.func.id in ("_", "gettext", "gettext_noop", "ngettext") and texts:
                     yield None, texts[0]
-                elif node.func.id == "pgettext":
+                elif node.func.id in ("pgettext", "npgettext"):
                     yield texts[0], texts[1]
 
 
@@ -38,21 +38,23 @@ def in_templates() -> Iterator[Key]:
     for path in (HOME / "console" / "templates" / "console").glob("*.html"):
         nodes = get_template(f"console/{path.name}").template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):
-            yield None, str(node.filter_expression.var.literal).replace("%", "%%")
+            context = node.message_context and str(node.message_context.var)
+            yield context, str(node.filter_expression.var.literal).replace("%", "%%")
         for node in nodes.get_nodes_by_type(BlockTranslateNode):
-            assert not node.plural, f"{path.name}: plural forms are not used here"
-            yield None, node.render_token_list(node.singular)[0]
+            context = node.message_context and str(node.message_context.var)
+            yield context, node.render_token_list(node.singular)[0]
 
 
-def written() -> dict[Key, str]:
-    """The catalogue, entry by entry."""
+def written() -> dict[Key, tuple[str, ...]]:
+    """The catalogue, entry by entry: one translation, or one for each number."""
     entries = {}
     for block in CATALOGUE.read_text(encoding="utf-8").split("\n\n"):
         found = {
-            name: "".join(ast.literal_eval(line) for line in re.findall(r'^(?:msg\w+ )?(".*")$', lines, re.M))
-            for name, lines in re.findall(r'^(msgctxt|msgid|msgstr) ((?:".*"\n?)+)', block + "\n", re.M)
+            name: "".join(ast.literal_eval(line) for line in re.findall(r'^(?:msg\S+ )?(".*")$', lines, re.M))
+            for name, lines in re.findall(r'^(msg\S+) ((?:".*"\n?)+)', block + "\n", re.M)
         }
-        entries[found.get("msgctxt"), found["msgid"]] = found["msgstr"]
+        said = tuple(text for name, text in found.items() if name.startswith("msgstr"))
+        entries[found.get("msgctxt"), found["msgid"]] = said
     return entries
 
 
@@ -67,22 +69,27 @@ def test_every_string_is_in_the_catalogue_and_no_other(used: set[Key]) -> None:
 
 
 def test_nothing_is_untranslated_or_doubtful() -> None:
-    assert [key for key, said in written().items() if not said.strip()] == []
+    assert [key for key, said in written().items() if not all(text.strip() for text in said)] == []
     assert "fuzzy" not in CATALOGUE.read_text(encoding="utf-8")
 
 
 def test_translations_keep_the_placeholders() -> None:
     holes = re.compile(r"%\(\w+\)[sd]|%%")
     for (_, text), said in written().items():
-        assert sorted(holes.findall(text)) == sorted(holes.findall(said)), text
+        for translated in said:
+            assert sorted(holes.findall(text)) == sorted(holes.findall(translated)), text
 
 
 def test_the_compiled_catalogue_is_up_to_date() -> None:
     with CATALOGUE.with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     for (context, text), said in written().items():
-        if text:
-            assert (compiled.pgettext(context, text) if context else compiled.gettext(text)) == said, FIX
+        if text and len(said) == 1:
+            assert (compiled.pgettext(context, text) if context else compiled.gettext(text)) == said[0], FIX
+        elif text:
+            for n, form in zip((1, 2), said, strict=True):
+                number = compiled.npgettext(context, text, "", n) if context else compiled.ngettext(text, "", n)
+                assert number == form, FIX
 
 
 # Where sentences are made that the console may show; those for workers' devices are translated by the app.

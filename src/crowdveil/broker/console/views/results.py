@@ -47,8 +47,9 @@ def _found(study: Study) -> dict[str, Any]:
         if refusal.code != "below-minimum":
             raise
         return {"waiting": refusal.detail}
-    privacy = protection(read_definition(study.definition, study.sha256))
-    return {"results": batch, "questions": _read(batch, study), "quality": _quality(study), "privacy": privacy}
+    privacy = protection(read_definition(study.definition, study.sha256), batch)
+    shown = {"results": batch, "questions": _read(batch, study), "quality": _quality(study), "privacy": privacy}
+    return shown | {"goal": json.loads(study.draft)["goal"]}
 
 
 def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
