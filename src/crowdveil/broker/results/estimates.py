@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
 
-from crowdveil.broker.results.information import is_informative, required_sample
+from crowdveil.broker.results.information import MAX_SECONDS, is_informative, required_sample
 from crowdveil.broker.results.multi_select import box_shares
 from crowdveil.broker.results.tables import Part, Stored, parts_of, table
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
@@ -19,8 +20,9 @@ from crowdveil.inference import method
 from crowdveil.reports import Reports
 
 
-def estimate(study: str, opened: Opened, stored: Stored) -> dict[str, Any]:
+def estimate(study: str, opened: Opened, stored: Stored, *, planning_seconds: float = MAX_SECONDS) -> dict[str, Any]:
     """Everything a results page shows, from what was stored at one moment."""
+    end = time.monotonic() + planning_seconds
     workers = np.arange(len(stored))
     counts = np.bincount(stored.levels, minlength=len(opened.levels))
     levels = [level for level in opened.levels.values() if counts[level.number]]
@@ -33,11 +35,11 @@ def estimate(study: str, opened: Opened, stored: Stored) -> dict[str, Any]:
         "levels_used": [level.name for level in levels],
         "privacy": privacy_statement(opened, levels, len(stored), unprotected),
         "unprotected": unprotected,
-        "parts": [_part(part, table(part, stored, workers), opened, counts.tolist()) for part in parts_of(opened)],
+        "parts": [_part(part, table(part, stored, workers), opened, counts.tolist(), end) for part in parts_of(opened)],
     }
 
 
-def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int]) -> dict[str, Any]:
+def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], end: float) -> dict[str, Any]:
     goal = opened.document["goal"]
     found = method(method_for(part, goal)).fit(reports)
     distribution = found if isinstance(part.domain, Choices) else _distribution(reports, goal)
@@ -50,6 +52,8 @@ def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int]) -
     ]
     for question in questions:
         question["informative"] = is_informative(question, part.domain, floor, goal)
+        if isinstance(part.domain, Scale):
+            _clip(question, part.domain)
     vague = not all(question["informative"] for question in questions)
     return {
         "method": found.method,
@@ -57,7 +61,7 @@ def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int]) -
         "warnings": list(found.warnings),
         "floor": floor,
         "questions": questions,
-        "needed": required_sample(part, opened, n_by_level, counts.tolist()) if vague else None,
+        "needed": required_sample(part, opened, n_by_level, counts.tolist(), end=end) if vague else None,
     }
 
 
@@ -79,22 +83,22 @@ def _distribution(reports: Reports, goal: str) -> Estimate | None:
 
 
 def _question(found: Estimate, place: int, question: str, n_reports: int) -> dict[str, Any]:
-    """Nothing beyond the ends of a scale is possible, so neither an estimate nor its interval says so."""
-    value, low, high = found.values()[place], _number(found.low[place]), _number(found.high[place])
-    if isinstance(found.domain, Scale):
-        value, low, high = (_on_scale(each, found.domain) for each in (value, low, high))
+    value = found.values()[place]
     return {
         "question": question,
         "n_reports": n_reports,
         "value": value if not isinstance(value, float) else round(value, 6),
         "confidence": _number(found.confidence[place]),
-        "low": low,
-        "high": high,
+        "low": _number(found.low[place]),
+        "high": _number(found.high[place]),
     }
 
 
-def _on_scale(number: Any, scale: Scale) -> float | None:
-    return None if number is None else float(np.clip(float(number), float(scale.low), float(scale.high)))
+def _clip(question: dict[str, Any], scale: Scale) -> None:
+    """Nothing beyond the ends of a scale is possible, so neither an estimate nor its interval says so."""
+    for name in ("value", "low", "high"):
+        if question[name] is not None:
+            question[name] = float(np.clip(question[name], float(scale.low), float(scale.high)))
 
 
 def _shares(found: Estimate | None, place: int) -> list[dict[str, Any]]:
@@ -128,7 +132,9 @@ def privacy_statement(opened: Opened, levels: list[OpenedLevel], n: int, unprote
     """What protected those who answered: how many were not, and what each level that was used promised."""
     said = []
     if unprotected:
-        said.append(f"{unprotected} of {n} submissions were not protected: their reports are the answers (level none)")
+        one, many = "was not protected: its report is the answer", "were not protected: their reports are the answers"
+        what = one if unprotected == 1 else many
+        said.append(f"{unprotected} of {n} submissions {what} (level none)")
     if unprotected < n:
         who = "The others were randomised" if unprotected else "Randomised"
         said.append(f"{who} on each worker's device")

@@ -26,14 +26,15 @@ from crowdveil.plan.recommend import channel_of
 from crowdveil.plan.sample_size import LARGEST_EPSILON, MOST_WORKERS, smallest_reaching
 
 NO_NEWS = 0.9
-"""An interval this near to that of a guess tells nothing worth a decision; the planner draws the line there, too."""
+"""An interval, or a chance of being wrong, this near to that of a guess tells nothing; the planner has the same line."""
 ANSWERED = 0.9
 """Share of questions answered that is planned with where the reports hide it."""
-MAX_SECONDS = 1.0
-"""So long the planner may take per part of a batch; what is not known by then is left out."""
+MAX_SECONDS = 2.0
+"""So long the planner may take for a batch; what is not known by then is left out."""
 MAX_TRUTH_OPTIONS = 64
 """One prediction about the truth of a larger domain takes longer than that by itself."""
-_EFFORT = 0.1
+# Two digits are shown: a twentieth of the planner's usual care and a few steps suffice.
+_EFFORT, _STEPS = 0.05, 5
 
 
 def half_widths(question: dict[str, Any], domain: Domain, goal: str) -> tuple[float, float] | None:
@@ -50,16 +51,18 @@ def is_informative(question: dict[str, Any], domain: Domain, floor: dict[str, An
     """Whether the reports say more than a guess does."""
     if question["value"] is None or (floor is not None and not floor["informative"]):
         return False
+    if goal == "truth" and not isinstance(domain, Scale):
+        return 1 - (question["confidence"] or 0.0) < NO_NEWS * (1 - 1 / domain.size)
     widths = half_widths(question, domain, goal)
     return widths is None or widths[0] < NO_NEWS * widths[1]
 
 
 def required_sample(
-    part: Part, opened: Opened, n_by_level: list[int], n_reports: list[int], *, seconds: float = MAX_SECONDS
+    part: Part, opened: Opened, n_by_level: list[int], n_reports: list[int], *, end: float
 ) -> dict[str, Any]:
     """Workers, levels chosen as now, or the ε for as many workers as now, that would halve the error of a guess.
 
-    What is not known within so many seconds, or lies beyond what the planner looks at, is None.
+    What is not known at the `end` (of `time.monotonic`), or lies beyond what the planner looks at, is None.
     """
     n_workers, population = sum(n_by_level), opened.document["goal"] == "population"
     if n_workers == 0 or (not population and part.domain.size > MAX_TRUTH_OPTIONS):
@@ -74,7 +77,7 @@ def required_sample(
         n_questions=len(opened.questions),
         protect_participation=opened.protects_participation,
     )
-    plan = _Planner(part, setting, population, time.monotonic() + seconds)
+    plan = _Planner(part, setting, population, end)
     channels = [part.channels[channel] for channel in part.channel_of_level]
 
     def with_workers(n: float) -> float:
@@ -123,7 +126,7 @@ class _Planner:
         guess = prior_spread(one_box if self.part.boxes else self.part.domain)
         target = (guess if self.population else self.setting.prior_error) / 2
         try:
-            number = smallest_reaching(error_at, target, now, most) if now < most else None
+            number = smallest_reaching(error_at, target, now, most, steps=_STEPS) if now < most else None
         except TimeoutError:
             return None
         return None if number is None or number <= now else number
