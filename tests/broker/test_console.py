@@ -656,8 +656,8 @@ def results_page(pages: Callable[..., Any], scene: Scene, language: str = "en") 
     return str(pages(scene.owner, language).get(f"/console/studies/{scene.study.id}/results").content.decode())
 
 
-def answered_study(n_by_level: dict[str, int], options: int = 1, **changes: Any) -> Scene:
-    """A study whose reports are for so many of the first options in turn: what results say does not hang on chance."""
+def answered_study(n_by_level: dict[str, int], *, evenly: bool = False, **changes: Any) -> Scene:
+    """A study whose reports are for the first option, or for all in turn: what results say does not hang on chance."""
     epsilon = {"low": "4", "medium": "1", "high": "0.1"}
     levels = [
         {"name": name, "mechanism": "randomized-response", "epsilon": epsilon[name], "pay_cents": 0}
@@ -667,8 +667,10 @@ def answered_study(n_by_level: dict[str, int], options: int = 1, **changes: Any)
     ]
     scene = Scene(draft(levels=levels, minimum_n=2) | changes)
     for level, n in n_by_level.items():
+        sizes = zip(scene.opened.questions, scene.opened.levels[level].n_outputs, strict=True)
+        n_outputs = {question: size if evenly else 1 for question, size in sizes}
         for number in range(n):
-            scene.submit(scene.worker(), dict.fromkeys(scene.opened.questions, number % options), level)
+            scene.submit(scene.worker(), {name: number % size for name, size in n_outputs.items()}, level)
     return scene
 
 
@@ -683,7 +685,7 @@ def test_results_speak_of_the_levels_that_were_used(pages: Callable[..., Any]) -
 
 def test_where_the_reports_cannot_tell_there_is_no_number_but_what_it_takes(pages: Callable[..., Any]) -> None:
     boxes = {"id": "who", "text": "Who?", "domain": {"type": "tick-all", "boxes": ["a superior", "a colleague"]}}
-    scene = answered_study({"high": 20}, 2, questions=[*draft()["questions"], boxes])
+    scene = answered_study({"high": 20}, evenly=True, questions=[*draft()["questions"], boxes])
     page = results_page(pages, scene)
     assert page.count("The reports cannot tell.") == 3
     assert page.count("To be twice as precise as a guess takes about ") == 3

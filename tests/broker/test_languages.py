@@ -45,17 +45,21 @@ def in_templates() -> Iterator[Key]:
             yield context, node.render_token_list(node.singular)[0]
 
 
-def written() -> dict[Key, tuple[str, ...]]:
-    """The catalogue, entry by entry: one translation, or one for each number."""
-    entries = {}
+def entries() -> Iterator[dict[str, str]]:
+    """The catalogue as it stands in its file: msgctxt, msgid, msgid_plural, msgstr, msgstr[0] … of each entry."""
     for block in CATALOGUE.read_text(encoding="utf-8").split("\n\n"):
-        found = {
+        yield {
             name: "".join(ast.literal_eval(line) for line in re.findall(r'^(?:msg\S+ )?(".*")$', lines, re.M))
             for name, lines in re.findall(r'^(msg\S+) ((?:".*"\n?)+)', block + "\n", re.M)
         }
-        said = tuple(text for name, text in found.items() if name.startswith("msgstr"))
-        entries[found.get("msgctxt"), found["msgid"]] = said
-    return entries
+
+
+def written() -> dict[Key, tuple[str, ...]]:
+    """The translation of each text, or one for each number."""
+    return {
+        (entry.get("msgctxt"), entry["msgid"]): tuple(entry[name] for name in entry if name.startswith("msgstr"))
+        for entry in entries()
+    }
 
 
 @pytest.fixture(scope="module")
