@@ -344,7 +344,7 @@ def test_where_reports_cannot_tell_the_planner_says_what_it_takes(
         assert not estimates["questions"][0]["informative"]
         assert set(estimates["needed"]) == {"n_workers", "epsilon"}
         # The same without a clock: this machine may be busy.
-        needed = required_sample(part, scene.opened, [20], [20], end=math.inf)
+        needed = required_sample(part, scene.opened, [20], [20], seconds=math.inf)
         assert needed["n_workers"] > 100
         assert 0.1 < needed["epsilon"] <= 8
 
@@ -359,8 +359,8 @@ def test_the_needed_sample_is_what_the_planner_says_and_is_bounded_in_time(djang
     questions = [{"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c"]}}]
     scene = Scene(make_draft(questions=questions, levels=levels("high")))
     (part,) = parts_of(scene.opened)
-    needed = required_sample(part, scene.opened, [20], [20], end=math.inf)
-    assert required_sample(part, scene.opened, [20], [20], end=-math.inf) == {"n_workers": None, "epsilon": None}
+    needed = required_sample(part, scene.opened, [20], [20], seconds=math.inf)
+    assert required_sample(part, scene.opened, [20], [20], seconds=-math.inf) == {"n_workers": None, "epsilon": None}
 
     def error(n_workers: int, epsilon: float) -> float:
         setting = Setting(part.domain, epsilon, n_workers, 1.0, CrowdSkill.named("mixed", part.domain))
@@ -370,3 +370,13 @@ def test_the_needed_sample_is_what_the_planner_says_and_is_bounded_in_time(djang
     target = prior_spread(part.domain) / 2
     assert 0.85 * target < error(needed["n_workers"], 0.1) <= target
     assert 0.85 * target < error(20, needed["epsilon"]) <= target
+
+
+def test_a_box_beyond_everybody_has_an_interval_of_some_width(django_here: Path, make_draft: Any) -> None:
+    """Unbiased shares may be far above 1 or below 0; cut off there, the interval was a point."""
+    questions = [{"id": "why", "text": "?", "domain": {"type": "tick-all", "boxes": ["x", "y"]}}]
+    scene = Scene(make_draft(questions=questions, levels=levels("high")))
+    for number in range(20):
+        scene.submit(scene.worker(), {"why": 2 if number < 3 else 1}, "high")
+    for box in scene.estimates()["parts"][0]["questions"][0]["boxes"]:
+        assert box["high"] - box["low"] > 0.2

@@ -432,3 +432,62 @@ def test_protection_is_claimed_only_where_there_is_some(
     assert everybody not in texts["mixed", "/results"]
     assert everybody in texts["protected", "/results"]
     assert not any(denial.search(texts["protected", "/results"]) for denial in denials)
+
+
+KINDS = [
+    {"id": "ill", "text": "Were you ill?\nLast year.", "domain": {"type": "choices", "options": ["no", "yes"]}},
+    {"id": "mood", "text": "How do you feel?", "domain": {"type": "scale", "low": "1", "high": "5"}},
+    {"id": "minutes", "text": "How long?", "domain": {"type": "scale", "low": "0", "high": "60", "step": "5"}},
+    {"id": "land", "text": "Where?", "domain": {"type": "choices", "options": [f"state {n}" for n in range(16)]}},
+    {"id": "why", "text": "Why?", "domain": {"type": "tick-all", "boxes": ["money", "deadline"]}},
+]
+CONTROLS = """(root) => [...root.querySelectorAll("fieldset")].map((field) => ({
+  text: field.querySelector("legend").innerText,
+  controls: [...field.querySelectorAll("input, select")].map((each) => each.type),
+  words: [...field.querySelectorAll("label, option")].map((each) => each.innerText.trim()),
+}))"""
+
+
+def test_the_preview_shows_what_workers_see(
+    console: Callable[..., Page], device: Callable[..., BrowserContext], server: Server, token: str
+) -> None:
+    broker = server.broker(token)
+    levels = [{"name": "medium", "mechanism": "randomized-response", "epsilon": "0.5", "pay_cents": 1}]
+    asked = draft(title="Every kind", questions=KINDS, levels=levels)
+    study = str(broker.call("POST", "/requester/studies", asked)["id"])
+    page = console(token)
+    page.goto(f"{server.address}/console/studies/{study}/edit")
+    preview = page.locator("#preview")
+    assert preview.locator("input:checked").count() == 0
+    shown = preview.evaluate(CONTROLS)
+    broker.call("POST", f"/requester/studies/{study}/open")
+    worker = device().new_page()
+    worker.goto(f"{server.address}/app/#/studies/{study}")
+    worker.get_by_role("button", name="Start").click()
+    worker.get_by_label("I agree").check()
+    worker.get_by_role("button", name="Accept and answer").click()
+    worker.get_by_role("button", name="Protect my answers").wait_for()
+    seen = worker.locator("main").evaluate(CONTROLS)
+    # How a question is left out is the app's own matter: the first or the last entry of a list, a button or a box.
+    skip = {"Please choose", "I would rather not say"}
+    assert [field["text"].replace("\n", " ") for field in shown] == [each["text"].replace("\n", " ") for each in seen]
+    for mine, theirs in zip(shown, seen, strict=True):
+        assert set(mine["controls"]) == set(theirs["controls"]), mine["text"]
+        assert [word for word in mine["words"] if word not in skip] == [
+            word for word in theirs["words"] if word not in skip
+        ]
+        assert "I would rather not say" in mine["words"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_phone_shows_the_whole_plan_and_all_results(
+    console: Callable[..., Page], server: Server, token: str, answered: str, tokens: dict[str, str], language: str
+) -> None:
+    page = console(token, locale=language, viewport=PHONE)
+    page.goto(f"{server.address}/console/studies/{tokens['draft']}/edit")
+    page.locator("button[name=plan]").click()
+    page.locator("#plan tbody tr").first.wait_for()
+    assert page.evaluate(MOVED_SIDEWAYS) == []
+    page.goto(f"{server.address}/console/studies/{answered}/results")
+    moved = page.evaluate(MOVED_SIDEWAYS)
+    assert moved == [], moved

@@ -46,14 +46,18 @@ def _needed(needed: dict[str, Any] | None) -> str:
 
 
 def _charts(result: dict[str, Any], domain: dict[str, Any], goal: str) -> list[dict[str, Any]]:
-    """Per-box shares before those of whole tick vectors; the latter are many and only for who wants them."""
+    """Per-box shares before those of whole tick vectors; the latter are many and only for who wants them.
+
+    Where the mean or the boxes cannot be told, the many levels or combinations cannot either, and are not drawn.
+    """
     drawn = []
     if result.get("boxes"):
         chart = shares_chart(result["boxes"], 0.5)
         name = f"{result['question']}-boxes"
         drawn.append({"name": name, "caption": _("Share that ticked each box"), "chart": chart, "folded": False})
         drawn[-1] |= {"measure": _("Share"), "picked": len(result["boxes"]) > 1}
-    if result["shares"]:
+    detailed = domain["type"] != "choices"
+    if result["shares"] and (result.get("informative", True) or not detailed):
         label = partial(option_words, kind=domain["type"])
         chart = shares_chart(result["shares"], 1 / len(result["shares"]), label)
         name, folded = f"{result['question']}-shares", bool(result.get("boxes"))

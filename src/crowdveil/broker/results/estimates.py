@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from crowdveil.reports import Reports
 
 def estimate(study: str, opened: Opened, stored: Stored, *, planning_seconds: float = MAX_SECONDS) -> dict[str, Any]:
     """Everything a results page shows, from what was stored at one moment."""
-    end = time.monotonic() + planning_seconds
+    parts = parts_of(opened)
+    seconds = planning_seconds / len(parts)
     workers = np.arange(len(stored))
     counts = np.bincount(stored.levels, minlength=len(opened.levels))
     levels = [level for level in opened.levels.values() if counts[level.number]]
@@ -35,11 +35,11 @@ def estimate(study: str, opened: Opened, stored: Stored, *, planning_seconds: fl
         "levels_used": [level.name for level in levels],
         "privacy": privacy_statement(opened, levels, len(stored), unprotected),
         "unprotected": unprotected,
-        "parts": [_part(part, table(part, stored, workers), opened, counts.tolist(), end) for part in parts_of(opened)],
+        "parts": [_part(part, table(part, stored, workers), opened, counts.tolist(), seconds) for part in parts],
     }
 
 
-def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], end: float) -> dict[str, Any]:
+def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], seconds: float) -> dict[str, Any]:
     goal = opened.document["goal"]
     found = method(method_for(part, goal)).fit(reports)
     distribution = found if isinstance(part.domain, Choices) else _distribution(reports, goal)
@@ -61,7 +61,7 @@ def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], e
         "warnings": list(found.warnings),
         "floor": floor,
         "questions": questions,
-        "needed": required_sample(part, opened, n_by_level, counts.tolist(), end=end) if vague else None,
+        "needed": required_sample(part, opened, n_by_level, counts.tolist(), seconds=seconds) if vague else None,
     }
 
 
@@ -95,10 +95,17 @@ def _question(found: Estimate, place: int, question: str, n_reports: int) -> dic
 
 
 def _clip(question: dict[str, Any], scale: Scale) -> None:
-    """Nothing beyond the ends of a scale is possible, so neither an estimate nor its interval says so."""
+    """An estimate beyond the end of a scale stands at the end, with its interval, which then is cut off there.
+
+    The end is nearer to whatever is true than the estimate was, so the interval holds that at least as often.
+    """
+    if question["value"] is None:
+        return
+    ends = float(scale.low), float(scale.high)
+    shift = float(np.clip(question["value"], *ends)) - question["value"]
     for name in ("value", "low", "high"):
         if question[name] is not None:
-            question[name] = float(np.clip(question[name], float(scale.low), float(scale.high)))
+            question[name] = round(float(np.clip(question[name] + shift, *ends)), 6)
 
 
 def _shares(found: Estimate | None, place: int) -> list[dict[str, Any]]:

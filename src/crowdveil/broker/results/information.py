@@ -26,7 +26,7 @@ from crowdveil.plan.recommend import channel_of
 from crowdveil.plan.sample_size import LARGEST_EPSILON, MOST_WORKERS, smallest_reaching
 
 NO_NEWS = 0.9
-"""An interval, or a chance of being wrong, this near to that of a guess tells nothing; the planner has the same line."""
+"""An interval, or an error rate, this near to that of a guess tells nothing; the planner draws the same line."""
 ANSWERED = 0.9
 """Share of questions answered that is planned with where the reports hide it."""
 MAX_SECONDS = 2.0
@@ -58,11 +58,11 @@ def is_informative(question: dict[str, Any], domain: Domain, floor: dict[str, An
 
 
 def required_sample(
-    part: Part, opened: Opened, n_by_level: list[int], n_reports: list[int], *, end: float
+    part: Part, opened: Opened, n_by_level: list[int], n_reports: list[int], *, seconds: float
 ) -> dict[str, Any]:
     """Workers, levels chosen as now, or the ε for as many workers as now, that would halve the error of a guess.
 
-    What is not known at the `end` (of `time.monotonic`), or lies beyond what the planner looks at, is None.
+    What is not known within so many seconds, or lies beyond what the planner looks at, is None.
     """
     n_workers, population = sum(n_by_level), opened.document["goal"] == "population"
     if n_workers == 0 or (not population and part.domain.size > MAX_TRUTH_OPTIONS):
@@ -77,7 +77,7 @@ def required_sample(
         n_questions=len(opened.questions),
         protect_participation=opened.protects_participation,
     )
-    plan = _Planner(part, setting, population, end)
+    plan = _Planner(part, setting, population, time.monotonic() + seconds)
     channels = [part.channels[channel] for channel in part.channel_of_level]
 
     def with_workers(n: float) -> float:

@@ -39,12 +39,14 @@ def box_shares(part: Part, reports: Reports, place: int) -> list[dict[str, Any]]
     quantiles = np.full(len(part.boxes), QUANTILE)
     # The largest of several shares is too large more often than any one of them, so all share the error (Bonferroni).
     quantiles[share.argmax()] = ndtri(1 - (1 - LEVEL) / 2 / len(part.boxes))
+    # 0 or 1 is nearer to the truth than a share beyond it, so an interval around it holds the truth at least as often.
+    possible = np.clip(share, 0.0, 1.0)
     return [
         {
             "option": box,
-            "share": _clipped(share[bit]),
-            "low": _clipped(share[bit] - quantiles[bit] * spread[bit]),
-            "high": _clipped(share[bit] + QUANTILE * spread[bit]),
+            "share": _clipped(possible[bit]),
+            "low": _clipped(possible[bit] - quantiles[bit] * spread[bit]),
+            "high": _clipped(possible[bit] + QUANTILE * spread[bit]),
         }
         for bit, box in enumerate(part.boxes)
     ]

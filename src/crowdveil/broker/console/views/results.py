@@ -48,8 +48,15 @@ def _found(study: Study) -> dict[str, Any]:
             raise
         return {"waiting": refusal.detail}
     privacy = protection(read_definition(study.definition, study.sha256), batch)
-    shown = {"results": batch, "questions": _read(batch, study), "quality": _quality(study), "privacy": privacy}
-    return shown | {"goal": json.loads(study.draft)["goal"]}
+    questions = _read(batch, study)
+    return {
+        "results": batch,
+        "questions": questions,
+        "vague": not all(question["tells"] for question in questions),
+        "goal": json.loads(study.draft)["goal"],
+        "quality": _quality(study),
+        "privacy": privacy,
+    }
 
 
 def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
