@@ -170,7 +170,7 @@ def test_the_requesters_journey(
     expect(page.locator("#progress")).to_contain_text("open")
     page.get_by_role("link", name="Close the study").click()
     page.get_by_role("button", name="Close for good").click()
-    page.get_by_role("link", name="Results").click()
+    page.get_by_role("link", name="Results", exact=True).click()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Parquet").first.click()
     reports, estimates = tmp_path / "reports.parquet", tmp_path / "estimates.csv"
@@ -286,7 +286,9 @@ def test_new_results_come_by_themselves_and_nothing_else_moves(
     broker = server.broker(token)
     levels = [{"name": "low", "mechanism": "randomized-response", "epsilon": "4", "pay_cents": 40}]
     study = str(
-        broker.call("POST", "/requester/studies", draft(questions=questions(), levels=levels, minimum_n=3))["id"]
+        broker.call(
+            "POST", "/requester/studies", draft(questions=questions(), levels=levels, minimum_n=3, linkable=True)
+        )["id"]
     )
     broker.call("POST", f"/requester/studies/{study}/open")
     page = console(token)
@@ -297,17 +299,17 @@ def test_new_results_come_by_themselves_and_nothing_else_moves(
     answer_as_crowd(server, study, tmp_path / "first", somebodys, 3)
     page.clock.run_for(6000)
     expect(page.get_by_text("From 3 submissions (")).to_be_visible()
-    page.locator("#f-why-shares").click()
+    page.locator("#f-quality").click()
     page.evaluate("document.querySelector('#results').setAttribute('data-same', '')")
     with page.expect_response(lambda response: "seen=" in response.url) as nothing:
         page.clock.run_for(16000)
     assert nothing.value.status == 204
     expect(page.locator("#results[data-same] details[open]")).to_have_count(1)
-    page.locator("#f-why-shares").focus()
+    page.locator("#f-quality").focus()
     answer_as_crowd(server, study, tmp_path / "second", somebodys, 3)
     page.clock.run_for(16000)
     expect(page.get_by_text("From 6 submissions (")).to_be_visible()
-    expect(page.locator("#f-why-shares")).to_be_focused()
+    expect(page.locator("#f-quality")).to_be_focused()
     expect(page.get_by_role("status")).to_have_text("Results from 6 submissions.")
     broker.call("POST", f"/requester/studies/{study}/close")
     page.clock.run_for(16000)
