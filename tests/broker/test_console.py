@@ -715,6 +715,9 @@ def test_probabilities_of_the_right_answer_are_not_called_shares(pages: Callable
     assert "Estimated shares" not in page
     assert '<caption id="m-days">Right answer</caption>' in page
     assert "nowing nothing" not in page
+    # Sentences of the library begin in small letters; after a full stop they do not.
+    assert re.search(r"method channel-em\. [A-Z]", page)
+    assert not re.search(r"method channel-\w+\. [a-z]", page)
 
 
 def test_numbers_of_one_are_singular(pages: Callable[..., Any]) -> None:
