@@ -162,7 +162,8 @@ def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -
 
 def _spelled(error: float, domain: Domain, goal: str) -> str:
     if isinstance(domain, Scale):
-        return _("± %(error)s levels") % {"error": localized(f"{error:.2f}")}
+        ends = {"low": domain.low, "high": domain.high}
+        return localized(_("± %(error)s on a scale from %(low)s to %(high)s") % ({"error": f"{error:.2f}"} | ends))
     if goal == "truth":
         return _("wrong in %(error)s of cases") % {"error": percent(error)}
     return _("± %(error)s percentage points") % {"error": localized(f"{100 * error:.1f}")}
