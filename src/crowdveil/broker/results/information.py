@@ -22,7 +22,7 @@ from crowdveil.errors import InputError
 from crowdveil.inference.uncertainty.summaries import QUANTILE
 from crowdveil.plan import CrowdPart, CrowdSkill, Setting, mix
 from crowdveil.plan.population import prior_spread
-from crowdveil.plan.recommend import channel_of
+from crowdveil.plan.recommend import mechanism_channel
 from crowdveil.plan.sample_size import LARGEST_EPSILON, MOST_WORKERS, smallest_reaching
 
 NO_NEWS = 0.9
@@ -73,7 +73,7 @@ def required_sample(
         1.0,
         n_workers,
         min(max(share, 0.01), 1.0),
-        CrowdSkill.named("mixed", part.domain),
+        CrowdSkill.from_name("mixed", part.domain),
         n_questions=len(opened.questions),
         protect_participation=opened.protects_participation,
     )
@@ -93,7 +93,7 @@ def required_sample(
 
         def with_epsilon(epsilon: float) -> float:
             try:
-                return plan.error([CrowdPart(channel_of(name, setting.with_epsilon(epsilon)), n_workers)])
+                return plan.error([CrowdPart(mechanism_channel(name, setting.with_epsilon(epsilon)), n_workers)])
             except InputError:
                 return math.inf  # some mechanisms cannot serve every ε
 
@@ -124,7 +124,7 @@ class _Planner:
         """The smallest number above the present one that halves the error of a guess; None where there is none."""
         one_box = Choices(("no", "yes"))
         guess = prior_spread(one_box if self.part.boxes else self.part.domain)
-        target = (guess if self.population else self.setting.prior_error) / 2
+        target = (guess if self.population else self.setting.baseline_error) / 2
         try:
             number = smallest_reaching(error_at, target, now, most, steps=_STEPS) if now < most else None
         except TimeoutError:
