@@ -363,7 +363,7 @@ def test_the_needed_sample_is_what_the_planner_says_and_is_bounded_in_time(djang
     assert required_sample(part, scene.opened, [20], [20], seconds=-math.inf) == {"n_workers": None, "epsilon": None}
 
     def error(n_workers: int, epsilon: float) -> float:
-        setting = Setting(part.domain, epsilon, n_workers, 1.0, CrowdSkill.named("mixed", part.domain))
+        setting = Setting(part.domain, epsilon, n_workers, 1.0, CrowdSkill.from_name("mixed", part.domain))
         channel = mechanism("randomized-response", epsilon=epsilon).channel(part.domain)
         return predict_population(setting, channel).error
 
