@@ -16,7 +16,8 @@ from crowdveil.cli._controls import echo
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
-from crowdveil.mechanisms import Mechanism, mechanism
+from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
+from crowdveil.registry import missing_parameters
 from crowdveil.reports import AnyChannel
 
 Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
@@ -78,6 +79,9 @@ def described_mechanism(
         parameters["epsilon"] = epsilon_once(epsilon, parameters)
     if protect_participation:
         parameters["protect_participation"] = True
+    for missing in missing_parameters(MECHANISMS[name], parameters) if name in MECHANISMS else ():
+        flag = "--epsilon" if missing == "epsilon" else f"--param {missing}=…"
+        raise InputError(f"mechanism {name} needs {missing}", fix=f"give {flag}")
     return mechanism(name, **parameters)
 
 

@@ -1,10 +1,19 @@
-"""At the door: answers, reports, truths and datasets from CSV or Parquet, and frames of other libraries."""
+"""At the door: answers, reports, truths and datasets from files, and frames of other libraries.
 
-from crowdveil.files.answers import read_answers, write_answers
-from crowdveil.files.datasets import data_folder, load_dataset
-from crowdveil.files.frames import answers_from, reports_from
-from crowdveil.files.reports import channels_from_json, channels_json, read_reports, sidecar, write_reports
-from crowdveil.files.truth import read_ids, read_truth
+Names are loaded when they are first used: where a file's channels stand is known without loading Arrow.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crowdveil.files.answers import read_answers, write_answers
+    from crowdveil.files.datasets import data_folder, load_dataset
+    from crowdveil.files.estimates import write_estimates, write_workers
+    from crowdveil.files.frames import answers_from, reports_from
+    from crowdveil.files.paths import sidecar
+    from crowdveil.files.reports import channels_from_json, channels_json, read_reports, write_reports
+    from crowdveil.files.truth import read_ids, read_truth
 
 __all__ = [
     "answers_from",
@@ -19,5 +28,28 @@ __all__ = [
     "reports_from",
     "sidecar",
     "write_answers",
+    "write_estimates",
     "write_reports",
+    "write_workers",
 ]
+
+_HOMES = {
+    "answers": ("read_answers", "write_answers"),
+    "datasets": ("data_folder", "load_dataset"),
+    "estimates": ("write_estimates", "write_workers"),
+    "frames": ("answers_from", "reports_from"),
+    "paths": ("sidecar",),
+    "reports": ("channels_from_json", "channels_json", "read_reports", "write_reports"),
+    "truth": ("read_ids", "read_truth"),
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        for home, names in _HOMES.items():
+            if name in names:
+                return globals().setdefault(name, getattr(import_module(f"{__name__}.{home}"), name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
