@@ -4,7 +4,7 @@ The names are there at once, what they stand for is loaded when the first of the
 while nothing heavy is loaded yet, and understands Ctrl-C from then on.
 """
 
-from importlib import import_module
+from crowdveil._lazy import lazy_names
 
 TYPE_CHECKING = False  # type checkers take it for True; loading typing takes a while
 
@@ -125,7 +125,6 @@ _MODULES = {
     ),
     "reports": ("Reports",),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "EMPTY",
@@ -182,14 +181,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """A noun, or the module of one, when it is first asked for."""
-        if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
-        if name in _HOMES:
-            return globals().setdefault(name, getattr(import_module(f"{__name__}.{_HOMES[name]}"), name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_MODULES})
+    __getattr__, __dir__ = lazy_names(__name__, globals(), _MODULES)

@@ -14,6 +14,7 @@ from crowdveil.cli._common import (
     Epsilon,
     Force,
     Json,
+    Normalize,
     Options,
     Parameters,
     Participation,
@@ -24,12 +25,15 @@ from crowdveil.cli._common import (
     domain_of,
     show,
     something_to_hide,
+    to_standard_output,
     whole_files,
+    words_aside,
 )
 from crowdveil.cli._progress import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
 from crowdveil.files import read_answers, read_ids, sidecar, write_reports
+from crowdveil.files.paths import is_stream
 from crowdveil.files.write import is_parquet
 from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms import Mechanism
@@ -37,8 +41,8 @@ from crowdveil.reports import Reports
 
 
 def command(
-    answers: Annotated[Path, typer.Argument(help="CSV or Parquet with the columns worker, question, answer.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .csv or .parquet.")],
+    answers: Annotated[Path, typer.Argument(help="A table: worker, question, answer; - is standard input.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where reports go: .csv, .parquet, or - (Parquet).")],
     mechanism: Annotated[str, typer.Option("--mechanism", help="See `crowdveil mechanisms`.")],
     epsilon: Epsilon = None,
     options: Options = None,
@@ -48,6 +52,7 @@ def command(
     questions: Annotated[Path | None, typer.Option(help="All questions of the study: a file with that column.")] = None,
     workers: Annotated[Path | None, typer.Option(help="All workers of the study: a file with that column.")] = None,
     max_rows: Annotated[int, typer.Option(help="Refuse to write more reports than this.")] = 50_000_000,
+    normalize: Normalize = False,
     seed: Seed = None,
     force: Force = False,
     as_json: Json = False,
@@ -56,7 +61,8 @@ def command(
 
     Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
     """
-    n_files = 1 if is_parquet(output) else 2
+    words_aside(output, as_json=as_json)
+    n_files = 1 if is_parquet(output) or is_stream(output) else 2
     chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
     if (questions or workers) and not protect_participation:
         raise InputError("--questions and --workers name who reports; they need --protect-participation")
@@ -64,7 +70,7 @@ def command(
     for path in (output, sidecar(output))[:n_files]:
         check_output(path, answers, questions, workers, force=force)
     with working("reading", quiet=as_json):
-        table = _whole_study(read_answers(answers, domain), questions, workers)
+        table = _whole_study(read_answers(answers, domain, normalize=normalize), questions, workers)
     something_to_hide(chosen, table.domain)
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
@@ -88,8 +94,10 @@ def command(
         "warnings": warnings,
         "output": str(output),
     }
-    lines = [f"{len(reports)} reports in {output}: {guarantee}", *warnings]
-    show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
+    where = "on standard output" if is_stream(output) else f"in {output}"
+    lines = [f"{len(reports)} reports {where}: {guarantee}", *warnings]
+    with words_aside(output, as_json=as_json):
+        show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
 
 
 def _randomized(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
@@ -141,6 +149,11 @@ def _extended(ids: Any, path: Path | None, name: str) -> Any:
 
 def _write(output: Path, reports: Reports, force: bool) -> None:
     """Reports and channels appear together: the channels first, so no report is ever without."""
+    if is_stream(output):
+        # Parquet holds the channels itself; a stream has no file beside it.
+        with to_standard_output(".parquet") as temporary:
+            write_reports(temporary, reports)
+        return
     if is_parquet(output):
         with whole_files(output, force=force) as (temporary,):
             write_reports(temporary, reports)

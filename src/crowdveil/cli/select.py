@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._common import Json, Normalize, Options, ScaleFlag, Seed, domain_of, show
 from crowdveil.cli._progress import working
 from crowdveil.errors import InputError
 from crowdveil.files import read_reports
@@ -31,6 +31,7 @@ def command(
     ] = False,
     options: Options = None,
     scale: ScaleFlag = None,
+    normalize: Normalize = False,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
@@ -44,7 +45,7 @@ def command(
             fix = "leave it out or choose --policy greedy"
             raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers", quiet=as_json):
-        past = History.from_reports(read_reports(history, domain_of(options, scale)))
+        past = History.from_reports(read_reports(history, domain_of(options, scale), normalize=normalize))
         found = chooser.select(past, read_candidates(workers), budget)
     show(found.to_json(), as_json=as_json, human=lambda: _print(found))
 

@@ -3,8 +3,9 @@
 Names are loaded when they are first used: where a file's channels stand is known without loading Arrow.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from crowdveil._lazy import lazy_names
 
 if TYPE_CHECKING:
     from crowdveil.files.answers import read_answers, write_answers
@@ -33,7 +34,7 @@ __all__ = [
     "write_workers",
 ]
 
-_HOMES = {
+_MODULES = {
     "answers": ("read_answers", "write_answers"),
     "datasets": ("data_folder", "load_dataset"),
     "estimates": ("write_estimates", "write_workers"),
@@ -44,12 +45,4 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        for home, names in _HOMES.items():
-            if name in names:
-                return globals().setdefault(name, getattr(import_module(f"{__name__}.{home}"), name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, globals(), _MODULES)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import FileError
+from crowdveil.files.paths import is_stream
 from crowdveil.progress import tell
 
 _PARQUET = (".parquet", ".pq")
@@ -24,7 +25,9 @@ _SLICE = 1 << 20
 
 
 def is_parquet(path: str | Path) -> bool:
-    """The extension decides; anything else than CSV or Parquet is refused before work begins."""
+    """The extension decides; anything else than CSV or Parquet is refused before work begins. A stream is CSV."""
+    if is_stream(path):
+        return False
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", *_PARQUET):
         raise FileError(f"the extension must be .csv or .parquet; got {str(path)!r}", fix="rename the file")
