@@ -99,7 +99,12 @@ def options_by_key(domain: Choices) -> dict[str, int]:
 def choices_of(seen: Iterable[Label]) -> Choices:
     """Options that were seen: numbers in their order, other words in alphabetical order; similar ones are refused."""
     labels = list(seen)
-    refuse_similar([label for label in labels if isinstance(label, str)])
+    texts = [label for label in labels if isinstance(label, str)]
+    for text in texts:
+        if text.strip().lower() in MISSING_TEXTS:
+            fix = "leave the cell empty, or name it among the options"
+            raise DomainError(f"the answer {text!r} may be missing or an option", fix=fix)
+    refuse_similar(texts)
     try:
         return Choices(tuple(sorted(labels, key=float)))
     except ValueError:
