@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from pathlib import Path
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from crowdveil.errors import FileError
-from crowdveil.files.packed import Unpacked
 from crowdveil.files.problems import no_rows
+from crowdveil.files.sources import Source, read_start
 
-Source: TypeAlias = Path | Unpacked
 # Python's reader refuses longer cells; Arrow, which reads good files, does not.
 _LONGEST_CELL = 2**31 - 1
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -21,13 +19,6 @@ def count_quotes(path: Source) -> int:
     """How many there are: only with some may a cell hold a line break, and must Arrow read the file in one piece."""
     with path.open("rb") as stream:
         return sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 24), b""))
-
-
-def read_start(path: Source) -> bytes:
-    """The first bytes, which tell what kind of file it is."""
-    with path.open("rb") as stream:
-        start: bytes = stream.read(512)
-    return start
 
 
 def find_separator(path: Source) -> str:

@@ -8,16 +8,14 @@ counted from 1.
 
 from __future__ import annotations
 
-import glob
 import io
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,43 +28,25 @@ from numpy.typing import NDArray
 from crowdveil.domain import Label
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
+from crowdveil.files.columns import Columns, Needed, list_needed
+from crowdveil.files.columns import find_columns as find_columns
 from crowdveil.files.csv_faults import (
     count_quotes,
     csv_fault,
     find_separator,
     header_of,
     line_of,
-    read_start,
     refuse_open_quote,
 )
-from crowdveil.files.packed import PACKED, Unpacked, unpack
-from crowdveil.files.paths import is_stream
 from crowdveil.files.problems import Problem, empty_id, no_rows
+from crowdveil.files.sources import PARQUET, Source, Unpacked, find_files, read_start
 from crowdveil.progress import ToldFile, tell
 
 _MANY_ROWS = 200_000
 # Rows of a Parquet file that are read at once.
 _SLICE = 1 << 20
-# Our own errors show so much of a header.
-_MOST_NAMES, _MOST_TEXT = 20, 200
-_SAME = {"task": "question", "label": "answer"}
-_PARQUET, _ARROW, _JSON_LINES = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".jsonl", ".ndjson")
+_ARROW, _JSON_LINES = (".arrow", ".feather", ".ipc"), (".jsonl", ".ndjson")
 _EXCEL = (".xlsx", ".xls", ".ods")
-
-Needed: TypeAlias = Sequence[str | tuple[str, ...]]
-Source: TypeAlias = Path | Unpacked
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which columns are wanted under which of our names; `names` are the file's, where the caller says so."""
-
-    needed: Needed
-    optional: Sequence[str] = ()
-    names: Mapping[str, str | None] | None = None
-
-    def find(self, names: Sequence[str], source: str) -> dict[str, str]:
-        return find_columns(names, self.needed, self.optional, source, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,55 +147,12 @@ def read_table(
     `names` maps our names to the file's own where these are others than ours.
     """
     columns = Columns(needed, optional, names)
-    files = _find_files(path)
+    files = find_files(path)
     tables = [_read_file(source, columns) for source in files]
     table = tables[0] if len(tables) == 1 else _join(tables, str(path))
     if len(table) == 0:
         raise FileError(no_rows(path).sentence, fix=no_rows(path).fix)
     return table
-
-
-def _find_files(path: str | Path) -> list[Source]:
-    """The file itself, standard input, what a pipe holds, or the Parquet files of a folder or glob."""
-    if is_stream(path):
-        return [unpack(Unpacked("standard input", sys.stdin.buffer.read()))]
-    path = Path(path)
-    try:
-        if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
-            return _find_parts(path)
-        if not path.exists():
-            raise _no_file(path)
-        if not path.is_file():
-            return [unpack(Unpacked(path.name, path.read_bytes()))]
-        start = read_start(path)
-    except PermissionError:
-        # Of the file, or of a folder on the way to it.
-        raise FileError(f"the file {path} may not be read by you", fix="change its permissions") from None
-    if start.startswith(tuple(PACKED)):
-        return [unpack(Unpacked(path.name, path.read_bytes()))]
-    return [path]
-
-
-def _no_file(path: Path) -> FileError:
-    if ":/" in str(path):
-        fix = "fetch it first; only the engine spark reads addresses"
-        return FileError(f"{str(path)!r} is an address, not a file on this machine", fix=fix)
-    return FileError(f"the file {path} does not exist", fix="check the name")
-
-
-def _find_parts(path: Path) -> list[Source]:
-    if path.is_dir():
-        parts = sorted(part for part in path.iterdir() if part.suffix.lower() in _PARQUET and part.is_file())
-        what = f"{path} is a folder without Parquet files"
-    else:
-        matches = Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)))
-        parts = sorted(part for part in matches if part.is_file())
-        what = f"no file matches {path}"
-    if not parts:
-        raise FileError(what, fix="name a file, or a folder of Parquet files")
-    if any(part.suffix.lower() not in _PARQUET for part in parts):
-        raise FileError(f"{path} matches files that are not Parquet", fix="name one file, or only Parquet files")
-    return list(parts)
 
 
 def _join(tables: list[TextTable], source: str) -> TextTable:
@@ -243,73 +180,18 @@ _CHANNELS = b"crowdveil-channels"
 def _read_file(source: Source, columns: Columns) -> TextTable:
     start = read_start(source)
     if not start:
-        raise FileError(f"the file {source} is empty", fix=f"it needs a header row with {_spelled(columns.needed)}")
+        raise FileError(f"the file {source} is empty", fix=f"it needs a header row with {list_needed(columns.needed)}")
     name = source.name.lower()
     if name.endswith(_EXCEL):
         raise FileError("this is a workbook", fix="save the sheet as CSV", source=source.name)
     packed = isinstance(source, Unpacked)
-    if name.endswith(_PARQUET) or (packed and start.startswith(b"PAR1")):
+    if name.endswith(PARQUET) or (packed and start.startswith(b"PAR1")):
         return _read_parquet(source, columns)
     if name.endswith(_ARROW) or (packed and start.startswith((b"ARROW1", b"\xff\xff\xff\xff"))):
         return _read_arrow(source, columns)
     if name.endswith(_JSON_LINES) or (packed and start.startswith(b"{")):
         return _read_json_lines(source, columns)
     return _read_csv(source, columns)
-
-
-def find_columns(
-    names: Sequence[str],
-    needed: Needed,
-    optional: Sequence[str],
-    source: str,
-    mapping: Mapping[str, str | None] | None = None,
-) -> dict[str, str]:
-    """Our name → the file's name for every column that is wanted; `mapping` says it where the names are others."""
-    given = {ours: name for ours, name in (mapping or {}).items() if name is not None}
-    for name in given.values():
-        if name not in names:
-            raise FileError(f"there is no column {name!r}; got {_shown(names)}", fix="check the name", source=source)
-    columns: dict[str, str] = {}
-    for name in names:
-        ours = _SAME.get(name.strip().lower(), name.strip().lower())
-        if ours in given or name in given.values():
-            continue
-        if ours in columns:
-            raise FileError(
-                f"the columns {columns[ours]!r} and {name!r} mean the same", fix="remove one", source=source
-            )
-        columns[ours] = name
-    columns |= given
-    for alternatives in needed:
-        alternatives = (alternatives,) if isinstance(alternatives, str) else alternatives
-        if not any(name in columns for name in alternatives):
-            missing = " or ".join(f"'{_also(name)}'" for name in alternatives)
-            raise FileError(
-                f"the column {missing} is missing; got {_shown(names)}", fix=_column_fix(names), source=source
-            )
-    wanted = {name for entry in needed for name in ((entry,) if isinstance(entry, str) else entry)} | set(optional)
-    return {ours: name for ours, name in columns.items() if ours in wanted}
-
-
-def _shown(names: Sequence[str]) -> str:
-    """The header on one line, and never a whole file of it."""
-    line = " ".join(", ".join(names[:_MOST_NAMES]).split()) or "an empty row"
-    return line if len(line) <= _MOST_TEXT and len(names) <= _MOST_NAMES else f"{line[:_MOST_TEXT]} …"
-
-
-def _column_fix(names: Sequence[str]) -> str:
-    if any("\n" in name for name in names):
-        return "close the quote that opens in the header"
-    other = next((mark for mark in "| " if len(names) == 1 and mark in names[0].strip()), None)
-    return f"save the file with commas between cells instead of {other!r}" if other else "rename or add it"
-
-
-def _also(name: str) -> str:
-    return "/".join([name, *(other for other, ours in _SAME.items() if ours == name)])
-
-
-def _spelled(needed: Needed) -> str:
-    return ", ".join(name if isinstance(name, str) else " or ".join(name) for name in needed)
 
 
 def _read_csv(source: Source, columns: Columns) -> TextTable:
