@@ -172,6 +172,18 @@ def test_a_name_that_packages_of_the_library_export_means_one_thing() -> None:
     assert [name for name, objects in meanings.items() if any(each is not objects[0] for each in objects)] == []
 
 
+def test_the_library_never_names_flags_of_the_command_line() -> None:
+    """Whoever calls a function has no flags; the command line says in its own layer which flag is meant."""
+    above = {"cli", "broker", "client", "papers", "bench"}
+    named = []
+    for path in tracked_files("src/crowdveil"):
+        if path.suffix == ".py" and path.relative_to(ROOT / "src/crowdveil").parts[0] not in above:
+            raised = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.Call)]
+            texts = [part for call in raised for part in ast.walk(call) if isinstance(part, ast.Constant)]
+            named += [(path.name, text.value) for text in texts if re.search(r"(?:^|\s)--[a-z]", str(text.value))]
+    assert named == []
+
+
 def _exported(node: ast.Assign) -> list[str]:
     is_all = any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
     return list(ast.literal_eval(node.value)) if is_all and isinstance(node.value, ast.List | ast.Tuple) else []

@@ -309,7 +309,7 @@ REFUSED_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
     "a wide frame that is not said to be": (lambda: pd.DataFrame(WIDE), "question=[…] for a table with a column per"),
     "no rows": (lambda: frame().head(0), "the frame has no rows; give at least one row"),
     "a Series": (lambda: frame()["answer"], "data must be a frame of pandas or polars"),
-    "a path": (lambda: "answers.csv", "data must be a frame of pandas or polars"),
+    "a path": (lambda: "answers.csv", "or Reports; got str; read a file with read_reports(path)"),
     "an array": (lambda: np.zeros((3, 3)), "data must be a frame of pandas or polars"),
     "a dictionary of one value": (lambda: LONG | {"answer": 3}, "column 'answer': a column must be a list of values"),
     "columns of different lengths": (lambda: LONG | {"answer": ["yes"]}, "all columns must have the same length"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -192,7 +193,8 @@ def _as_arrow(frame: Any) -> Any:
         return pa.Table.from_batches([frame])
     if hasattr(frame, "with_format"):
         return frame.with_format("arrow")[:]
-    raise FileError(f"data must be {_KINDS}; got {type(frame).__name__}")
+    fix = "read a file with read_reports(path)" if isinstance(frame, str | PathLike) else ""
+    raise FileError(f"data must be {_KINDS}; got {type(frame).__name__}", fix=fix)
 
 
 def _with_index(frame: Any) -> Any:

@@ -46,6 +46,8 @@ _MANY_ROWS = 200_000
 # Rows of a Parquet file that are read at once.
 _SLICE = 1 << 20
 _ARROW, _JSON_LINES = (".arrow", ".feather", ".ipc"), (".jsonl", ".ndjson")
+# What names nobody: an empty cell, and how programs write a missing number.
+_NOBODY = frozenset({None, "nan", "NaN", "NAN"})
 _EXCEL = (".xlsx", ".xls", ".ods")
 
 
@@ -89,9 +91,9 @@ class TextTable:
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Codes and dictionary of an id column; an empty id, or the text nan, is refused."""
         codes, texts = self.coded(name)
-        for place, text in enumerate(texts):
-            if text is None or text.lower() == "nan":
-                raise self.refuse(empty_id(name), int(np.argmax(codes == place)))
+        if not _NOBODY.isdisjoint(texts):
+            place = next(place for place, text in enumerate(texts) if text in _NOBODY)
+            raise self.refuse(empty_id(name), int(np.argmax(codes == place)))
         ids = np.empty(len(texts), dtype=object)
         ids[:] = texts
         return codes, ids
