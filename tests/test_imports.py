@@ -55,6 +55,14 @@ def test_completing_a_command_loads_none() -> None:
     assert loaded.isdisjoint((*HEAVY, "numpy"))
 
 
+@pytest.mark.parametrize("command", ["infer", "perturb", "answer"])
+def test_completing_a_flag_loads_nothing_heavy(command: str) -> None:
+    words = {"COMP_WORDS": f"crowdveil {command} --he", "COMP_CWORD": "2"}
+    loaded, shown = modules_after(HELP.format(words=""), _CROWDVEIL_COMPLETE="complete_bash", **words)
+    assert shown.split() == ["--help"]
+    assert loaded.isdisjoint(HEAVY)
+
+
 @pytest.mark.parametrize("name", crowdveil.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(crowdveil, name) is not None

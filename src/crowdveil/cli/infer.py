@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,20 +28,15 @@ from crowdveil.cli._common import (
     words_aside,
 )
 from crowdveil.cli._progress import working
-from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.exact import decimal_text
-from crowdveil.files import read_truth
-from crowdveil.files.cache import cache_of, read_reports_cached
-from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
-from crowdveil.files.paths import is_stream
-from crowdveil.files.write import is_parquet
-from crowdveil.inference import METHODS, Auto, Method, method
-from crowdveil.inference.estimation import known_truth
-from crowdveil.inference.metrics import baselines, n_scored, score
+from crowdveil.files.paths import is_parquet, is_stream, start_beside
 from crowdveil.reports import Reports
+
+if TYPE_CHECKING:
+    from crowdveil.inference import Method
 
 # Parameters of methods that have flags of their own, since no text could spell them.
 _FLAGS = ("gold", "engine")
@@ -74,6 +69,12 @@ def command(
 
     Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
     """
+    # Loaded here and not above: a shell that completes a flag waits for whatever stands there.
+    from crowdveil.cli._spark import Cluster, infer_on_spark
+    from crowdveil.files import read_truth
+    from crowdveil.files.cache import cache_of, read_reports_cached
+    from crowdveil.files.estimates import read_start
+
     words_aside(output, as_json=as_json)
     _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
@@ -126,6 +127,8 @@ def _check_outputs(
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
+    from crowdveil.inference import METHODS, Auto, method
+
     parameters = parameters_of(param)
     for given in set(_FLAGS) & set(parameters):
         raise InputError(f"--param cannot say what {given} is", fix=f"use --{given}")
@@ -143,6 +146,8 @@ def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, 
 
 def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
     """Gold that fits no question, or that nobody could have answered, is a slip in a file and would pass unseen."""
+    from crowdveil.inference.estimation import known_truth
+
     asked = {str(question) for question in table.questions}
     if not asked.intersection(gold):
         raise FileError("no gold question is among the questions", fix="check that the ids agree", source=path.name)
@@ -161,6 +166,9 @@ def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Pat
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
+    from crowdveil.files import read_truth
+    from crowdveil.inference.metrics import baselines, n_scored, score
+
     known: Any = read_truth(truth)
     scored: dict[str, Any] = {
         "metrics": score(estimate, known),
@@ -193,6 +201,8 @@ def _is_number(option: str) -> bool:
 
 
 def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
+    from crowdveil.files.estimates import write_estimates, write_start, write_workers
+
     if workers_out is not None and estimate.skills is None:
         raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
     if is_stream(output):

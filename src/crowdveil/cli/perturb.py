@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -32,12 +32,12 @@ from crowdveil.cli._common import (
 from crowdveil.cli._progress import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
-from crowdveil.files import read_answers, read_ids, sidecar, write_reports
-from crowdveil.files.paths import is_stream
-from crowdveil.files.write import is_parquet
+from crowdveil.files.paths import is_parquet, is_stream, sidecar
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms import Mechanism
 from crowdveil.reports import Reports
+
+if TYPE_CHECKING:
+    from crowdveil.mechanisms import Mechanism
 
 
 def command(
@@ -61,6 +61,9 @@ def command(
 
     Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
     """
+    # Loaded here and not above: a shell that completes a flag waits for whatever stands there.
+    from crowdveil.files import read_answers
+
     words_aside(output, as_json=as_json)
     n_files = 1 if is_parquet(output) or is_stream(output) else 2
     chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
@@ -139,6 +142,8 @@ def _whole_study(answers: Answers, questions: Path | None, workers: Path | None)
 def _extended(ids: Any, path: Path | None, name: str) -> Any:
     if path is None:
         return ids
+    from crowdveil.files import read_ids
+
     listed = read_ids(path, name)
     strangers = set(ids) - set(listed)
     if strangers:
@@ -149,6 +154,8 @@ def _extended(ids: Any, path: Path | None, name: str) -> Any:
 
 def _write(output: Path, reports: Reports, force: bool) -> None:
     """Reports and channels appear together: the channels first, so no report is ever without."""
+    from crowdveil.files import write_reports
+
     if is_stream(output):
         # Parquet holds the channels itself; a stream has no file beside it.
         with to_standard_output(".parquet") as temporary:

@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
 from crowdveil.estimate import Estimate, Skills
+from crowdveil.files.paths import start_beside as start_beside
 from crowdveil.files.reports import domain_from_json, domain_json
 from crowdveil.files.write import id_texts, label_column, write_table
 
 FORMAT = "crowdveil-start/1"
 _KEPT = "parameter:"
-
-
-def start_beside(path: str | Path) -> Path:
-    """Where the warm start of an estimates file stands: estimates.csv has estimates.csv.start.npz."""
-    path = Path(path)
-    return path.with_name(path.name + ".start.npz")
 
 
 def write_estimates(path: str | Path, estimate: Estimate) -> None:

@@ -15,23 +15,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.domain import Choices, Domain
-from crowdveil.errors import FileError
-from crowdveil.files.paths import is_stream
+from crowdveil.files.paths import is_parquet as is_parquet
 from crowdveil.progress import tell
 
-_PARQUET = (".parquet", ".pq")
 # As many rows as Arrow puts into a row group of its own accord.
 _SLICE = 1 << 20
-
-
-def is_parquet(path: str | Path) -> bool:
-    """The extension decides; anything else than CSV or Parquet is refused before work begins. A stream is CSV."""
-    if is_stream(path):
-        return False
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".csv", *_PARQUET):
-        raise FileError(f"the extension must be .csv or .parquet; got {str(path)!r}", fix="rename the file")
-    return suffix in _PARQUET
 
 
 def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[bytes, bytes] | None = None) -> None:
