@@ -124,11 +124,9 @@ class Reports:
     def __repr__(self) -> str:
         promises = dict.fromkeys(channel.guarantee for channel in self.channels)
         loss = "; ".join(f"ε ≤ {round_up(each.epsilon)} per {each.unit}" for each in promises if each.protected)
-        open_ = "not protected" if not self.protected else ""
-        return (
-            f"Reports: {len(self):,} of {self.n_workers:,} workers on {self.n_questions:,} questions, "
-            f"{self.domain!r}, {'; '.join(part for part in (loss, open_) if part)}"
-        )
+        privacy = loss if self.protected else f"{loss}; not protected" if loss else "not protected"
+        size = f"{len(self):,} of {self.n_workers:,} workers on {self.n_questions:,} questions"
+        return f"Reports: {size}, {self.domain!r}, {privacy}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), constructor_arguments(self)

@@ -54,6 +54,17 @@ class Relation:
         return pa.table(LONG)
 
 
+class Dataset:
+    """What a dataset of Hugging Face can do, as far as we ask."""
+
+    def with_format(self, kind: str) -> Dataset:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> pa.Table:
+        return pa.table(LONG)[rows]
+
+
 def arrow_file() -> bytes:
     sink = io.BytesIO()
     feather.write_feather(pa.table(LONG), sink, compression="uncompressed")
@@ -83,6 +94,12 @@ WORKING_FILES: dict[str, tuple[str, str | bytes, dict[str, Any], dict[Any, Any]]
         csv(("a", "q1", "1,5"), ("b", "q1", "1,5"), ("c", "q1", "2"), separator=";"),
         {},
         {"q1": "1,5"},
+    ),
+    "tabs and a comma in the header": (
+        "a.tsv",
+        csv(*ROWS, separator="\t", header=("worker", "question", "answer, as said")),
+        {"answer": "answer, as said"},
+        VALUES,
     ),
     "tabs": ("a.tsv", PLAIN.replace(",", "\t"), {}, VALUES),
     "gzip": ("a.csv.gz", gzip.compress(PLAIN.encode(), mtime=0), {}, VALUES),
@@ -152,6 +169,7 @@ WORKING_FRAMES: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[Any, Any
     "an Arrow batch": (lambda: pa.record_batch(LONG), {}, VALUES),
     "an Arrow reader": (lambda: pa.table(LONG).to_reader(), {}, VALUES),
     "a relation": (Relation, {}, VALUES),
+    "a dataset": (Dataset, {}, VALUES),
     "lists": (lambda: LONG, {}, VALUES),
     "records": (lambda: RECORDS, {}, VALUES),
     "column names": (

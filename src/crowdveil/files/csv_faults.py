@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+import re
 from typing import Any, TextIO
 
 from crowdveil.errors import FileError
 from crowdveil.files.problems import no_rows
-from crowdveil.files.sources import Source, read_start
+from crowdveil.files.sources import Source, read_first_bytes
 
 # Python's reader refuses longer cells; Arrow, which reads good files, does not.
 _LONGEST_CELL = 2**31 - 1
@@ -22,15 +22,15 @@ def count_quotes(path: Source) -> int:
 
 
 def find_separator(path: Source) -> str:
-    """The semicolon or tab, where the header has some and no comma; the comma else."""
+    """The comma, unless the header has more semicolons or tabs; what stands in quotes does not count."""
     with path.open("rb") as stream:
-        marks = Counter(chr(byte) for byte in stream.readline(1 << 16) if byte in b",;\t")
-    return "," if "," in marks or not marks else marks.most_common(1)[0][0]
+        bare = re.sub(rb'"[^"]*"', b"", stream.readline(1 << 16))
+    return max(",;\t", key=lambda mark: bare.count(mark.encode()))
 
 
 def header_of(path: Source, separator: str = ",") -> list[str]:
     """The names of the columns; what is no CSV at all is refused here."""
-    start = read_start(path)
+    start = read_first_bytes(path)
     if start.startswith(b"PAR1"):
         raise FileError("this is a Parquet file", fix="name it .parquet", source=path.name)
     if b"\0" in start.partition(b"\n")[0]:

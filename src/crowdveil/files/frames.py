@@ -133,8 +133,8 @@ def _read_wide(frame: Any, names: Mapping[str, Hashable], worker: Names, questio
     ids = _arrow_column(frame, names[_named(names, other)])
     n_rows = len(ids)
     answers = _one_type([_arrow_column(frame, name) for name in cells])
-    found = [_categories(frame, name) for name in cells]
-    categories = found[0] if all(each == found[0] for each in found) else ()
+    listed_categories = [_categories(frame, name) for name in cells]
+    categories = listed_categories[0] if len(set(listed_categories)) == 1 else ()
     heads = pa.array([plain_label(name) for name in cells])
     columns = {
         down: pa.chunked_array([chunk for _ in cells for chunk in ids.chunks], ids.type),

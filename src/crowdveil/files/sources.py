@@ -43,7 +43,7 @@ class Unpacked:
 Source: TypeAlias = Path | Unpacked
 
 
-def read_start(source: Source) -> bytes:
+def read_first_bytes(source: Source) -> bytes:
     """The first bytes, which tell what kind of file it is."""
     with source.open("rb") as stream:
         start: bytes = stream.read(512)
@@ -62,7 +62,7 @@ def find_files(path: str | Path) -> list[Source]:
             raise _no_file(path)
         if not path.is_file():
             return [unpack(Unpacked(path.name, path.read_bytes()))]
-        start = read_start(path)
+        start = read_first_bytes(path)
     except PermissionError:
         # Of the file, or of a folder on the way to it.
         raise FileError(f"the file {path} may not be read by you", fix="change its permissions") from None

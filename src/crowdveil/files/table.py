@@ -39,7 +39,7 @@ from crowdveil.files.csv_faults import (
     refuse_open_quote,
 )
 from crowdveil.files.problems import Problem, empty_id, no_rows
-from crowdveil.files.sources import PARQUET, Source, Unpacked, find_files, read_start
+from crowdveil.files.sources import PARQUET, Source, Unpacked, find_files, read_first_bytes
 from crowdveil.progress import ToldFile, tell
 
 _MANY_ROWS = 200_000
@@ -180,7 +180,7 @@ _CHANNELS = b"crowdveil-channels"
 
 
 def _read_file(source: Source, columns: Columns) -> TextTable:
-    start = read_start(source)
+    start = read_first_bytes(source)
     if not start:
         raise FileError(f"the file {source} is empty", fix=f"it needs a header row with {list_needed(columns.needed)}")
     name = source.name.lower()
