@@ -43,8 +43,9 @@ class Choices:
 
     def __init__(self, options: Iterable[Label]) -> None:
         if isinstance(options, str | bytes):
-            parts = ", ".join(repr(part.strip()) for part in str(options).split(",")) if "," in str(options) else "…"
-            raise DomainError(f"options must be a list; got the text {options!r}", fix=f"write Choices([{parts}])")
+            listed = [part.strip() for part in options.split(",")] if isinstance(options, str) else [options]
+            problem, fix = f"options must be a list; got the text {options!r}", f"write Choices({listed!r})"
+            raise DomainError(problem, fix=fix)
         labels = tuple(plain_label(option) for option in options)
         texts = tuple(spell_label(label) for label in labels)
         object.__setattr__(self, "labels", labels)
