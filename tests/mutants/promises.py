@@ -199,7 +199,7 @@ MUTANTS = (
     Mutant(
         "a short read taken for everybody's noise",
         "entropy.py",
-        "if len(found) != size:",
+        "if len(drawn) != size:",
         "if False:",
         "tests/test_entropy.py",
         "too_little",

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._common import Json, Normalize, Options, ScaleFlag, Seed, domain_of, show
 from crowdveil.cli._progress import working
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
@@ -38,6 +38,7 @@ def command(
     ] = False,
     options: Options = None,
     scale: ScaleFlag = None,
+    normalize: Normalize = False,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
@@ -51,7 +52,7 @@ def command(
             fix = "leave it out or choose --policy greedy"
             raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers", quiet=as_json):
-        reports = read_reports(history, domain_of(options, scale))
+        reports = read_reports(history, domain_of(options, scale), normalize=normalize)
         selection = chooser.select(History.from_reports(reports), read_candidates(workers), budget)
     note = _COUNTED_ONCE if isinstance(reports.domain, Choices) else _WEIGHTED
     result = {**selection.to_json(), "estimator": "plain mean", "note": note}
