@@ -221,6 +221,7 @@ TEMPLATES = (
     _("this account no longer exists"),
     _("there is no such account"),
     _("there is no such payout batch"),
+    _("read one with crowdveil.files.estimates.read_start"),
     _("too many requests"),
     _("wait %(seconds)s s"),
     _("the workers of this study are chosen, and you are not among them"),
