@@ -162,7 +162,7 @@ MUTANTS = (
         "broker/api/schemas/common.py",
         'extra="forbid", strict=True',
         'extra="forbid"',
-        "tests/broker/test_short_way.py",
+        "tests/broker/test_submissions.py",
         "out_of_order",
     ),
     Mutant(

@@ -33,7 +33,6 @@ MIDDLEWARE = [
     "crowdveil.broker.middleware.request_log.StructuredLog",
     "crowdveil.broker.middleware.security_headers.SecurityHeaders",
     "crowdveil.broker.middleware.body_limit.BodyLimit",
-    "crowdveil.broker.middleware.concurrency_limit.Turnstile",
     "crowdveil.broker.compute_pool.RequestTimeLimit",
     "crowdveil.broker.api.problems.ProblemForMethod",
     "django.middleware.common.CommonMiddleware",
@@ -64,6 +63,13 @@ CSRF_FAILURE_VIEW = "crowdveil.broker.console.access.forged"
 
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator", "OPTIONS": {"user_attributes": ["name"]}},
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 # The editor posts a dozen fields for each of up to 200 questions.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
