@@ -38,7 +38,7 @@ run: $(VENV)/.run  ## start crowdveil in the foreground (ARGS="--port 9000" to c
 	@if $(BIN)/crowdveil serve --help >/dev/null 2>&1; then exec $(BIN)/crowdveil serve --demo $(ARGS); \
 	else exec $(BIN)/crowdveil demo $(ARGS); fi
 
-# A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts the slow first.
+# A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts those marked slow first.
 test: $(VENV)/.dev node_modules/.stamp packages  ## install what the tests need and run them all (ARGS for pytest)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=40 $(ARGS)
 

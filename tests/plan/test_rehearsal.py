@@ -16,6 +16,7 @@ from crowdveil.plan.expected_error import expected, method_of
 from crowdveil.plan.monte_carlo import rehearse
 from crowdveil.plan.study_simulator import draw_study
 
+pytestmark = pytest.mark.slow
 YES, STARS = Choices(("no", "yes")), Scale(1, 5)
 
 
