@@ -166,6 +166,22 @@ MUTANTS = (
         "out_of_order",
     ),
     Mutant(
+        "broker: a large submission is written to a temporary file",
+        "broker/server.py",
+        "inbuf_overflow=sys.maxsize",
+        "inbuf_overflow=1 << 19",
+        "tests/broker/test_server.py",
+        "temporary_file",
+    ),
+    Mutant(
+        "broker: the log names the path of a request that failed",
+        "broker/middleware/request_log.py",
+        "    server.addFilter(OnlyTheKind())",
+        "    pass",
+        "tests/broker/test_server.py",
+        "without_its_path",
+    ),
+    Mutant(
         "console: a cookie set over TLS is sent without it",
         "broker/console/access.py",
         'cookie["secure"] = request.is_secure()',

@@ -26,7 +26,7 @@ _looking_up = threading.Lock()
 
 
 def create(owner: str, url: str, events: list[str]) -> Webhook:
-    # One at a time: the API has a few places, and names that are found slowly would keep everybody else out.
+    # One at a time: the server has a few threads, and names that are found slowly would keep everybody else waiting.
     if not _looking_up.acquire(blocking=False):
         raise Refusal("not-ready", "another webhook's address is being looked up; try again")
     try:
