@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import django
+
 from crowdveil.broker.db.config import database_settings
 
 DATA_DIR = Path(os.environ.get("CROWDVEIL_DATA_DIR", "crowdveil-data")).resolve()
@@ -45,7 +47,8 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LANGUAGE_COOKIE_DAYS = 365
-LOCALE_PATHS = [Path(__file__).parent / "locale"]
+# The second for what is wrong with a password.
+LOCALE_PATHS = [Path(__file__).parent / "locale", Path(django.__file__).parent / "contrib" / "auth" / "locale"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

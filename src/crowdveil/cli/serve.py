@@ -41,6 +41,8 @@ def command(
     """
     if processes > 1 and not database.startswith("postgres"):
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
+    if processes > 1 and not hasattr(os, "fork"):
+        raise InputError("this system serves with one process", fix="leave out --processes")
     from crowdveil.broker.bootstrap import Place, migrate
 
     _check_free(host, port)
