@@ -36,7 +36,7 @@ MAX_IDLE_SECONDS = 30.0
 """So long a connection may be silent, and so long a client may take nothing of its reply."""
 MAX_ARRIVING_BYTES = 1 << 26
 """Bodies that have not arrived whole may hold so much memory together."""
-MAX_WAITING_REPLY_BYTES = 1 << 22
+MAX_WAITING_REPLY_BYTES = 1 << 20
 """So much of a reply may wait for its reader; an export that is longer waits with its thread."""
 _OTHER_DESCRIPTORS = 100
 """Files of the database and whatever else a process has open beside its connections."""
