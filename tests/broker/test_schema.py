@@ -15,6 +15,7 @@ from broker import plain
 
 from crowdveil.client import Requester
 
+pytestmark = pytest.mark.slow
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
