@@ -30,6 +30,8 @@ def allowed_scopes(method: str, path: str) -> set[str]:
         return {"enrol"}
     if path.startswith("/workers/me") or path.endswith(("/reservation", "/submissions")):
         return {"worker"}
+    if path.startswith("/studies/{study}/batches"):
+        return {"worker"}
     if path.startswith("/requester"):
         return {"requester"}
     if path.startswith("/operator"):
@@ -79,7 +81,7 @@ def test_every_endpoint_opens_to_its_role_only(server: Any, tokens: dict[str, st
             if (method, path) in {("DELETE", "/workers/me"), ("DELETE", "/sessions/current")}:
                 continue
             url = path
-            for name in ("study", "token", "webhook", "account", "batch"):
+            for name in ("study", "token", "webhook", "account", "batch", "upload"):
                 url = url.replace(f"{{{name}}}", KEY)
             url = url.replace("{part}", "0")
             for role, token in tokens.items():

@@ -20,6 +20,22 @@ from crowdveil.guarantee import Epsilon, round_down, round_up
 from crowdveil.validation import Rule, check_settings
 
 CARRIED_OVER = "carried-over"
+ONE_BY_ONE = "one-by-one"
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Answers to one pool, each protected by itself: `epsilon` is the largest of one answer, `total` their sum."""
+
+    count: int
+    epsilon: float
+    total: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count} answers protected one by one at ε {round_up(self.epsilon)}, outside your cap; "
+            f"if tasks concern one thing, together up to ε {round_up(self.total)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +60,20 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a worker has spent, and beside it the names of what was answered without protection."""
+    """What a worker has spent, and beside it, by name, what is protected one by one and what is not protected.
+
+    The three are never added: a guarantee for single answers is none for all of them together.
+    """
 
     epsilon: float
     rho: float
     unprotected: dict[str, int]
+    one_by_one: dict[str, OneByOne] = field(default_factory=dict)
 
     def __str__(self) -> str:
         words = f"ε {round_up(self.epsilon)}, ρ {round_up(self.rho)} spent"
         names = ", ".join(f"{name} ({count})" for name, count in self.unprotected.items())
+        words += "".join(f"; {name}: {answers}" for name, answers in self.one_by_one.items())
         return words + (f"; not protected, and not in these numbers: {names}" if names else "")
 
 
@@ -98,6 +119,40 @@ class Ledger:
         stored = self._storage.kept(worker, key)
         return self._storage.keep(worker, key, draw()) if stored is None else stored
 
+    def release_one_by_one(
+        self, worker: str, spend: Spend, *, pool: str, ceiling: float, key: str, draw: Callable[[], str]
+    ) -> str:
+        """Release answers to a pool each of which is protected by itself, as `release` does but outside the budget.
+
+        The worker's own `ceiling` bounds Σε of the pool, exactly: the total of answers that concern one thing is Σε,
+        and no (ε, δ) total is stated. The release is listed with the worker's loss under the spend's name.
+        """
+        if not spend.protected or not spend.law.chargeable:
+            raise InputError(f"{spend.name!r} is not protected, so none of its answers is protected one by one")
+        line = _line(spend)
+        charge = Charge(line.epsilon, line.rho)
+        # The pool has sums of its own; a ρ of 0 leaves only Σε to be within the ceiling.
+        wanted = Receipt(f"{worker} {ONE_BY_ONE} {pool}", key, charge, (line,))
+        receipt = self._storage.record(wanted, Charge(nano_down(ceiling), 0))
+        if receipt is None:
+            left = max(0, nano_down(ceiling) - self._storage.spent(wanted.worker).epsilon)
+            raise BudgetError(
+                f"your ceiling for {spend.name!r} leaves ε {round_down(amount_of(left))} but the batch adds up to "
+                f"ε {round_up(amount_of(charge.epsilon))}",
+                fix="raise the ceiling of this pool, or stop here",
+                worker=worker,
+                cost=amount_of(charge.epsilon),
+                left=amount_of(left),
+                cost_rho=amount_of(charge.rho),
+                left_rho=0.0,
+            )
+        if not receipt.same_release(wanted):
+            raise InputError(f"key {key!r} was already used for another release", fix="use a new key for each release")
+        listed = Line(ONE_BY_ONE, spend.name, line.unit, line.count, line.epsilon, line.rho)
+        self._storage.record(Receipt(worker, key, NOTHING, (listed,)), None)
+        stored = self._storage.kept(worker, key)
+        return self._storage.keep(worker, key, draw()) if stored is None else stored
+
     def affords(self, worker: str, *spends: Spend, at_stake: int | None = None) -> bool:
         """Whether `charge` would accept now."""
         wanted = self._receipt(worker, spends, "", at_stake)
@@ -107,10 +162,13 @@ class Ledger:
         """Everything charged so far."""
         spent = self._storage.spent(worker)
         unprotected: dict[str, int] = {}
+        one_by_one: dict[str, OneByOne] = {}
         for line in (line for receipt in self.receipts(worker) for line in receipt.lines):
             if line.kind == "unprotected":
                 unprotected[line.name] = unprotected.get(line.name, 0) + line.count
-        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected)
+            elif line.kind == ONE_BY_ONE:
+                one_by_one[line.name] = _add_answers(one_by_one.get(line.name, OneByOne(0, 0.0, 0.0)), line)
+        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected, one_by_one)
 
     def left(self, worker: str) -> Loss:
         """What remains in each currency; a release needs to fit into one of them."""
@@ -182,6 +240,14 @@ class Ledger:
             cost_rho=spend.rho,
             left_rho=amount_of(left.rho),
         )
+
+
+def _add_answers(answers: OneByOne, line: Line) -> OneByOne:
+    """All answers of a line went through one channel, so its sum is a whole multiple of one answer's ε."""
+    total = nano_up(answers.total) + line.epsilon
+    return OneByOne(
+        answers.count + line.count, max(answers.epsilon, amount_of(line.epsilon // line.count)), amount_of(total)
+    )
 
 
 def _each(spend: Spend) -> tuple[int, int]:

@@ -13,6 +13,8 @@ from crowdveil.broker import keys
 from crowdveil.broker.api.pagination import After, Limit, page
 from crowdveil.broker.api.schemas.common import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
 from crowdveil.broker.middleware.rate_limit import limit_address
+from crowdveil.broker.pools.closing import withdraw_batch
+from crowdveil.broker.pools.task_list import is_pool
 from crowdveil.broker.results.batches import published
 from crowdveil.broker.results.schemas import Results
 from crowdveil.broker.studies import public_log
@@ -72,5 +74,6 @@ def read_published_results(request: HttpRequest, study: str = Key) -> dict[str, 
 def withdraw_submission(request: HttpRequest, payload: Withdraw, study: str = Key) -> dict[str, Any]:
     """Erase a submission by the key that only its device holds."""
     limit_address(request, "withdraw", settings.RATE_LIMIT)
-    withdraw(public_study(study).id, payload.withdrawal_key)
+    found = public_study(study).id
+    (withdraw_batch if is_pool(found) else withdraw)(found, payload.withdrawal_key)
     return {"withdrawn": True, "study": study}
