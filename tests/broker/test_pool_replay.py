@@ -1,7 +1,7 @@
 """A paper's dataset collected live: SDK workers replay it in sittings by listed assignment over real HTTP.
 
-RTE (Snow et al. 2008; CROWDVEIL_DATA) has 800 pairs of sentences, 164 workers and 8,000 answers, ten a pair. Without the
-dataset a generated table of the same shape and a quarter of its size is replayed.
+RTE (Snow et al. 2008; CROWDVEIL_DATA) has 800 pairs of sentences, 164 workers and 8,000 answers, ten a pair. Without
+the dataset a generated table of the same shape and a quarter of its size is replayed.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from broker.pool_scene import numbered_tasks, open_pool, pool_draft, protected_draft
 
-from crowdveil.client import ProblemError, Worker
+from crowdveil.client import Broker, ProblemError, StudyError, Worker
 from crowdveil.errors import BudgetError, InputError
 
 N_TASKS = 10
@@ -41,11 +41,9 @@ def new_worker(sqlite_server: Any, tmp_path: Path) -> Any:
         worker.close()
 
 
-def refused(code: str) -> Any:
-    return pytest.raises(ProblemError, match="") if not code else _Refused(code)
+class refused:
+    """The broker refuses with this code."""
 
-
-class _Refused:
     def __init__(self, code: str) -> None:
         self._code = code
 
@@ -308,3 +306,140 @@ def test_gold_is_committed_to_and_scores_the_labels(requester: Any, new_worker: 
     page = requester.labels(study)
     assert (page["n_gold"], page["n_gold_right"]) == (4, 2)
     assert Counter(item["label"] for item in page["items"]) == {"0": 2, "1": 2}
+
+
+def forge_text(batch: dict[str, Any]) -> None:
+    batch["tasks"][0]["text"] = "Another premise."
+
+
+def forge_number(batch: dict[str, Any]) -> None:
+    batch["tasks"][0]["number"], batch["tasks"][1]["number"] = (batch["tasks"][n]["number"] for n in (1, 0))
+
+
+def forge_proof(batch: dict[str, Any]) -> None:
+    batch["tasks"][0]["proof"][0] = "0" * 64
+
+
+def repeat_task(batch: dict[str, Any]) -> None:
+    batch["tasks"][1] = batch["tasks"][0]
+
+
+def add_tasks(batch: dict[str, Any]) -> None:
+    batch["tasks"] += [{**task, "number": task["number"] + 4} for task in batch["tasks"]]
+
+
+FORGERIES = {
+    forge_text: "not in the list",
+    forge_number: "not in the list",
+    forge_proof: "not in the list",
+    repeat_task: "one of them twice",
+    add_tasks: "more tasks than",
+}
+
+
+class HostileBroker(Broker):
+    """A genuine broker, but for what it leases."""
+
+    def __init__(self, address: str, forge: Any) -> None:
+        super().__init__(address)
+        self._forge = forge
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+        reply = super().call(method, path, body, **headers)
+        if method == "POST" and path.endswith("/batches"):
+            self._forge(reply)
+        return reply
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
+def test_a_forged_batch_is_refused_before_anything_is_charged(
+    forge: Any, requester: Any, sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = open_pool(requester, pool_draft(), numbered_tasks(8))
+    with Worker(HostileBroker(sqlite_server.address, forge), tmp_path / "device", epsilon_cap=100.0) as worker:
+        worker.sign_up(default_level="low")
+        with pytest.raises(StudyError, match=FORGERIES[forge]):
+            worker.label(study, even)
+        assert worker._storage.receipts("me") == ()
+
+
+def test_a_task_that_comes_again_in_another_batch_is_refused(
+    requester: Any, sqlite_server: Any, tmp_path: Path
+) -> None:
+    study = open_pool(requester, pool_draft(), numbered_tasks(8))
+    leased: list[list[dict[str, Any]]] = []
+
+    def ask_again(batch: dict[str, Any]) -> None:
+        leased.append(batch["tasks"])
+        batch["tasks"] = leased[0]
+
+    with Worker(HostileBroker(sqlite_server.address, ask_again), tmp_path / "device") as worker:
+        worker.sign_up(default_level="none")
+        worker.label(study, even)
+        with pytest.raises(StudyError, match="no task is labelled twice"):
+            worker.label(study, even)
+
+
+def test_the_broker_refuses_reports_that_do_not_fit_the_batch(requester: Any, new_worker: Any) -> None:
+    study = open_pool(requester, protected_draft(), numbered_tasks(8))
+    worker = new_worker()
+    checked = worker.study(study)
+    request = {"level": "low", "study_sha256": checked.sha256}
+    batch = worker._account.call("POST", f"/studies/{study}/batches", request)
+    reports = [{"task": task["number"], "report": 0} for task in batch["tasks"]]
+    foreign = next(number for number in range(8) if number not in {report["task"] for report in reports})
+    body = {
+        **request,
+        "consent_version": 1,
+        "withdrawal_sha256": "1" * 64,
+        "channel": checked.levels["low"].channels["label"].sha256,
+    }
+
+    def send(**changes: Any) -> dict[str, Any]:
+        path = f"/studies/{study}/batches/{batch['batch']}/submission"
+        reply: dict[str, Any] = worker._account.call(
+            "POST", path, {**body, "reports": reports, **changes}, Idempotency_Key="a-key-of-sixteen-letters"
+        )
+        return reply
+
+    for code, changes in (
+        ("missing-report", {"reports": reports[1:]}),
+        ("invalid", {"reports": [*reports[1:], {"task": foreign, "report": 0}]}),
+        ("invalid", {"reports": [*reports, reports[0]]}),
+        ("report-out-of-range", {"reports": [*reports[1:], {**reports[0], "report": 3}]}),
+        ("wrong-channel", {"channel": "0" * 64}),
+        ("wrong-study-hash", {"study_sha256": "0" * 64}),
+        ("wrong-consent", {"consent_version": 2}),
+        ("invalid", {"accounting": "one-by-one"}),
+    ):
+        with refused(code):
+            send(**changes)
+    assert requester.progress(study)["taken"] == 0
+    assert worker._account.call("GET", "/workers/me")["budget"]["epsilon_spent_nano"] == 0
+    assert send()["n_reports"] == 4
+
+
+def test_reports_that_got_no_reply_are_sent_again_unchanged(requester: Any, sqlite_server: Any, tmp_path: Path) -> None:
+    study = open_pool(requester, protected_draft(), numbered_tasks(4))
+
+    class LosesOneReply(Broker):
+        lost: object = None
+
+        def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+            reply = super().call(method, path, body, **headers)
+            if path.endswith("/submission") and self.lost is None:
+                self.lost = body
+                raise ProblemError(0, {"detail": "no reply"})
+            return reply
+
+    broker = LosesOneReply(sqlite_server.address)
+    with Worker(broker, tmp_path / "device", epsilon_cap=100.0) as worker:
+        worker.sign_up(default_level="low")
+        with pytest.raises(ProblemError, match="no reply"):
+            worker.label(study, even)
+    with Worker(Broker(sqlite_server.address), tmp_path / "device") as worker:
+        (sent,) = worker.label(study, lambda task: None)
+        assert list(sent.reports) == broker.lost["reports"]  # type: ignore[index]
+        assert len(worker.receipts()) == 1
+        assert worker.label(study, even) == []
+    assert requester.progress(study)["taken"] == 1

@@ -116,8 +116,7 @@ class Ledger:
         After a crash anywhere in between, calling again neither charges twice nor lets a second draw out.
         """
         self.charge(worker, *spends, key=key, at_stake=at_stake)
-        stored = self._storage.kept(worker, key)
-        return self._storage.keep(worker, key, draw()) if stored is None else stored
+        return self._draw_once(worker, key, draw)
 
     def release_one_by_one(
         self, worker: str, spend: Spend, *, pool: str, ceiling: float, key: str, draw: Callable[[], str]
@@ -150,6 +149,9 @@ class Ledger:
             raise InputError(f"key {key!r} was already used for another release", fix="use a new key for each release")
         listed = Line(ONE_BY_ONE, spend.name, line.unit, line.count, line.epsilon, line.rho)
         self._storage.record(Receipt(worker, key, NOTHING, (listed,)), None)
+        return self._draw_once(worker, key, draw)
+
+    def _draw_once(self, worker: str, key: str, draw: Callable[[], str]) -> str:
         stored = self._storage.kept(worker, key)
         return self._storage.keep(worker, key, draw()) if stored is None else stored
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 
 from crowdveil.broker import clock
-from crowdveil.broker.db.transactions import changed, row, rows, write
+from crowdveil.broker.db.transactions import alone_with_leases_of, changed, row, rows, write
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.budget import MirrorCharge
@@ -135,16 +135,13 @@ def hold_batch(account: str, study: Frozen, level: OpenedLevel, expires: datetim
 
 
 def _pick_tasks(study: str, pseudonym: str, rules: dict[str, Any], code: str | None) -> list[int]:
-    postgres = connection.vendor == "postgresql"
+    alone_with_leases_of(study)
     if rules["assignment"] == "listed":
         if code is None or not changed(_CLAIM_CODE, pseudonym, study, code, pseudonym):
             raise Refusal("not-invited", "the workers of this pool are listed; this worker code is not, or is in use")
-        locked = _LISTED + (" FOR UPDATE OF t" if postgres else "")
-        found = rows(locked, study, code, rules["max_reports"], pseudonym, rules["batch_size"])
+        found = rows(_LISTED, study, code, rules["max_reports"], pseudonym, rules["batch_size"])
     else:
-        # A task that another lease is just taking is left to it: whoever waited would find it full.
-        locked = _FEWEST_FIRST + (" FOR UPDATE OF t SKIP LOCKED" if postgres else "")
-        found = rows(locked, study, rules["redundancy"], pseudonym, rules["batch_size"])
+        found = rows(_FEWEST_FIRST, study, rules["redundancy"], pseudonym, rules["batch_size"])
     return sorted(number for (number,) in found)
 
 
