@@ -10,7 +10,7 @@ from typing import Any
 
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.labelling import task_leaf
-from crowdveil.errors import FileError, InputError
+from crowdveil.errors import CrowdveilError, FileError, InputError
 from crowdveil.files import sidecar
 from crowdveil.merkle import MerkleTree, leaf_hash
 from crowdveil.progress import tell
@@ -105,6 +105,20 @@ class Requester:
             sidecar(path).write_text(json.dumps(channels, ensure_ascii=False) + "\n")
         self._broker.download(f"{place}?format={kind}", path)
         return path
+
+    def create_pool(
+        self,
+        draft: dict[str, Any],
+        tasks: list[dict[str, str]],
+        assignments: list[dict[str, str]] | None = None,
+    ) -> tuple[str, str]:
+        """A draft of a pool with its task list: its id and the list's Merkle root. A refused list leaves no draft."""
+        key = self.create(draft)
+        try:
+            return key, self.upload_tasks(key, tasks, assignments)
+        except CrowdveilError:
+            self.discard(key)
+            raise
 
     def upload_tasks(
         self, key: str, tasks: list[dict[str, str]], assignments: list[dict[str, str]] | None = None

@@ -21,7 +21,8 @@ from crowdveil.errors import FileError
 MAX_TASKS = 100_000
 MAX_TASK_TEXT = 5000
 TASK_COLUMNS = ("id", "text", "text_b", "alt", "gold")
-_ALSO_CALLED = {"task": "id", "truth": "gold"}
+_TASK_NAMES = {"task": "id", "truth": "gold"}
+_PAIR_NAMES = {"id": "task", "question": "task"}
 _ID = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -33,7 +34,7 @@ def read_tasks(path: str | Path) -> list[dict[str, str]]:
     source = Path(path).name
     tasks: list[dict[str, str]] = []
     seen: dict[str, int] = {}
-    for row, fields in _rows(Path(path), required=("id", "text"), allowed=TASK_COLUMNS):
+    for row, fields in _rows(Path(path), names=_TASK_NAMES, required=("id", "text"), allowed=TASK_COLUMNS):
         if len(tasks) == MAX_TASKS:
             raise FileError(f"a pool has at most {MAX_TASKS:,} tasks", fix="split the list", row=row, source=source)
         task = {
@@ -58,8 +59,8 @@ def read_assignments(path: str | Path, tasks: list[dict[str, str]]) -> list[dict
     source, known = Path(path).name, {task["id"] for task in tasks}
     pairs: list[dict[str, str]] = []
     seen: set[tuple[str, str]] = set()
-    for row, fields in _rows(Path(path), required=("worker", "id"), allowed=("worker", "id")):
-        worker, task = (_text(fields[name], name, row, source) for name in ("worker", "id"))
+    for row, fields in _rows(Path(path), names=_PAIR_NAMES, required=("worker", "task"), allowed=("worker", "task")):
+        worker, task = (_text(fields[name], name, row, source) for name in ("worker", "task"))
         if not _ID.fullmatch(worker):
             raise FileError(
                 "a worker code must have 1 to 64 printable characters", row=row, field="worker", source=source
@@ -89,7 +90,9 @@ def _text(value: Any, name: str, row: int, source: str) -> str:
     return text
 
 
-def _rows(path: Path, *, required: tuple[str, ...], allowed: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
+def _rows(
+    path: Path, *, names: dict[str, str], required: tuple[str, ...], allowed: tuple[str, ...]
+) -> Iterator[tuple[int, Row]]:
     """(row, fields) with our own names of the columns; a missing or unknown column is refused before the first row."""
     readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".parquet": _parquet_rows}
     kind = path.suffix.lower()
@@ -97,7 +100,7 @@ def _rows(path: Path, *, required: tuple[str, ...], allowed: tuple[str, ...]) ->
         raise FileError(f"the extension must be .csv, .jsonl or .parquet; got {path.name!r}", fix="rename the file")
     try:
         for row, fields in readers[kind](path):
-            named = {_ALSO_CALLED.get(name, name): value for name, value in fields.items()}
+            named = {names.get(name, name): value for name, value in fields.items()}
             for name in named:
                 if name not in allowed:
                     raise FileError(
