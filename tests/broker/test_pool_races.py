@@ -226,6 +226,16 @@ def test_a_worker_who_comes_back_late_gets_the_same_batch(later: Any) -> None:
     books_balance()
 
 
+def test_a_lease_reads_the_index_in_its_order(django_here: Path) -> None:
+    """Sorting 100,000 tasks for every lease took 60 ms; reading the first few takes 1 ms."""
+    from crowdveil.broker.db.transactions import rows
+    from crowdveil.broker.pools.leases import _FEWEST_FIRST
+
+    plan = " ".join(line[-1] for line in rows(f"EXPLAIN QUERY PLAN {_FEWEST_FIRST}", "0" * 32, True, 10, "x", 20))
+    assert "task_fewest_first" in plan
+    assert "B-TREE" not in plan
+
+
 def test_closing_forgets_who_was_leased_what(django_here: Path) -> None:
     from crowdveil.broker.pools.models import Batch, Lease, LeasedTask
     from crowdveil.broker.studies import lifecycle

@@ -31,9 +31,10 @@ from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 _NEVER_LEASED = """
 NOT EXISTS (SELECT 1 FROM pools_leasedtask l WHERE l.study = t.study AND l.pseudonym = %s AND l.task = t.number)
 """
+# An equality, or SQLite would sort the whole pool instead of reading the index in its order.
 _FEWEST_FIRST = f"""
 SELECT t.number FROM pools_task t
-WHERE t.study = %s AND t.open AND t.load < %s AND {_NEVER_LEASED}
+WHERE t.study = %s AND t.open = %s AND t.load < %s AND {_NEVER_LEASED}
 ORDER BY t.load, t.shuffle LIMIT %s
 """
 _LISTED = f"""
@@ -141,7 +142,7 @@ def _pick_tasks(study: str, pseudonym: str, rules: dict[str, Any], code: str | N
             raise Refusal("not-invited", "the workers of this pool are listed; this worker code is not, or is in use")
         found = rows(_LISTED, study, code, rules["max_reports"], pseudonym, rules["batch_size"])
     else:
-        found = rows(_FEWEST_FIRST, study, rules["redundancy"], pseudonym, rules["batch_size"])
+        found = rows(_FEWEST_FIRST, study, True, rules["redundancy"], pseudonym, rules["batch_size"])
     return sorted(number for (number,) in found)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.broker.pools.models import Batch, Task
+from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.tables import Part, parts_of
 from crowdveil.broker.studies.definition import Opened
 from crowdveil.files.reports import spell
@@ -76,3 +77,8 @@ def column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str, 
 
 def count_workers(study: str) -> int:
     return Batch.objects.filter(study=study).values("pseudonym").distinct().count()
+
+
+def check_enough_workers(study: str, minimum: int) -> None:
+    if count_workers(study) < minimum:
+        raise Refusal("below-minimum", f"reports are exported from {minimum} workers on", minimum_n=minimum)

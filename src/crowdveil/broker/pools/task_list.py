@@ -57,6 +57,11 @@ def task_content(task: NewTask) -> str:
     return canonical(fields).decode()
 
 
+def check_same_kind(before: Draft, after: Draft) -> None:
+    if before.kind != after.kind:
+        raise Refusal("invalid", "a draft stays a survey or a pool of tasks; start another one")
+
+
 def create_pool(study: str) -> None:
     Pool.objects.create(study=study)
 

@@ -56,10 +56,10 @@ def _exportable(study: Study) -> Opened:
         raise Refusal("wrong-state", f"reports are exported once the study is closed; it is {study.state}")
     opened = read_definition(study.definition, study.sha256)
     minimum = int(opened.document["minimum_n"])
-    pool = is_pool(study.id)
-    if (pools.count_workers(study.id) if pool else Submission.objects.filter(study=study.id).count()) < minimum:
-        what = "workers" if pool else "submissions"
-        raise Refusal("below-minimum", f"reports are exported from {minimum} {what} on", minimum_n=minimum)
+    if is_pool(study.id):
+        pools.check_enough_workers(study.id, minimum)
+    elif Submission.objects.filter(study=study.id).count() < minimum:
+        raise Refusal("below-minimum", f"reports are exported from {minimum} submissions on", minimum_n=minimum)
     return opened
 
 

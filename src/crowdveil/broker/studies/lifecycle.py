@@ -14,7 +14,14 @@ from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.pools.closing import seal_pool
-from crowdveil.broker.pools.task_list import create_pool, discard_pool, is_pool, known_truths, list_document
+from crowdveil.broker.pools.task_list import (
+    check_same_kind,
+    create_pool,
+    discard_pool,
+    is_pool,
+    known_truths,
+    list_document,
+)
 from crowdveil.broker.pools.updates import update_labels
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.batches import make_batch
@@ -43,8 +50,7 @@ def create(owner: Account, draft: Draft) -> Study:
 
 def revise(study: Study, draft: Draft) -> Study:
     _must_be(study, "draft")
-    if draft.kind != draft_of(study).kind:
-        raise Refusal("invalid", "a draft stays a survey or a pool of tasks; start another one")
+    check_same_kind(draft_of(study), draft)
     _check_draft(draft)
     with write():
         changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
