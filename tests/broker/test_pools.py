@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from broker.pool_scene import numbered_tasks, open_pool, pool_draft, protected_draft
 
+from crowdveil.canonical_json import sha256_of
 from crowdveil.client import Broker, ProblemError, StudyError, Worker
 from crowdveil.errors import BudgetError, InputError
 
@@ -306,6 +307,15 @@ def test_gold_is_committed_to_and_scores_the_labels(requester: Any, new_worker: 
     page = requester.labels(study)
     assert (page["n_gold"], page["n_gold_right"]) == (4, 2)
     assert Counter(item["label"] for item in page["items"]) == {"0": 2, "1": 2}
+    with refused("wrong-state"):
+        requester._broker.call("GET", f"/studies/{study}/labels")
+    requester.publish(study)
+    first, second = (requester._broker.call("GET", f"/studies/{study}/labels?limit=2&after={n}") for n in (0, 2))
+    assert (first["next"], second["next"]) == (2, None)
+    revealed = {"salt": first["gold_salt"], "truths": first["gold"] | second["gold"]}
+    assert sha256_of(revealed) == definition["gold_commitment"]
+    with refused("wrong-state"):
+        requester.results(study)
 
 
 def forge_text(batch: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ PUBLIC = {
     ("GET", "/studies"),
     ("GET", "/studies/{study}"),
     ("GET", "/studies/{study}/results"),
+    ("GET", "/studies/{study}/labels"),
     ("POST", "/studies/{study}/withdrawals"),
     ("POST", "/workers"),
     ("POST", "/sessions"),

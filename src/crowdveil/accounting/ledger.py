@@ -164,13 +164,14 @@ class Ledger:
         """Everything charged so far."""
         spent = self._storage.spent(worker)
         unprotected: dict[str, int] = {}
-        one_by_one: dict[str, OneByOne] = {}
+        one_by_one: dict[str, list[Line]] = {}
         for line in (line for receipt in self.receipts(worker) for line in receipt.lines):
             if line.kind == "unprotected":
                 unprotected[line.name] = unprotected.get(line.name, 0) + line.count
             elif line.kind == ONE_BY_ONE:
-                one_by_one[line.name] = _add_answers(one_by_one.get(line.name, OneByOne(0, 0.0, 0.0)), line)
-        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected, one_by_one)
+                one_by_one.setdefault(line.name, []).append(line)
+        listed = {name: _sum_answers(lines) for name, lines in one_by_one.items()}
+        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected, listed)
 
     def left(self, worker: str) -> Loss:
         """What remains in each currency; a release needs to fit into one of them."""
@@ -244,12 +245,11 @@ class Ledger:
         )
 
 
-def _add_answers(answers: OneByOne, line: Line) -> OneByOne:
-    """All answers of a line went through one channel, so its sum is a whole multiple of one answer's ε."""
-    total = nano_up(answers.total) + line.epsilon
-    return OneByOne(
-        answers.count + line.count, max(answers.epsilon, amount_of(line.epsilon // line.count)), amount_of(total)
-    )
+def _sum_answers(lines: list[Line]) -> OneByOne:
+    """In whole nano-units. The answers of a line went through one channel, so each costs its share of the sum."""
+    largest = max(line.epsilon // line.count for line in lines)
+    count, total = (sum(amounts) for amounts in zip(*((line.count, line.epsilon) for line in lines), strict=True))
+    return OneByOne(count, amount_of(largest), amount_of(total))
 
 
 def _each(spend: Spend) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Header, Query, Router
 
 from crowdveil.broker import clock
@@ -16,6 +16,7 @@ from crowdveil.broker.api.schemas.pools import (
     Labels,
     LeaseRequest,
     LeaseView,
+    PublishedLabels,
     SubmitBatch,
     TaskList,
     TaskPart,
@@ -26,17 +27,32 @@ from crowdveil.broker.ledger import budget
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.pools import label_files, leases, task_list
 from crowdveil.broker.pools.submit import BatchParcel, read_reports, submit_batch
-from crowdveil.broker.pools.updates import read_labels
+from crowdveil.broker.pools.updates import published_labels, read_labels
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import OpenedLevel
 from crowdveil.broker.studies.definition_cache import Frozen, frozen
 from crowdveil.broker.studies.lifecycle import draft_of
 from crowdveil.broker.studies.requester_serializers import own_study
+from crowdveil.broker.studies.serializers import public_study
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 from crowdveil.broker.submissions.submit import Sender
 
+public_router = Router(tags=["public"])
 requester_router = Router(tags=["requester"], auth=auth.requester)
 worker_router = Router(tags=["worker"], auth=auth.worker)
+
+
+@public_router.get("/studies/{study}/labels", response={200: PublishedLabels}, operation_id="read_published_labels")
+def read_published_labels(
+    request: HttpRequest,
+    study: str = Key,
+    after: int = Query(0, ge=0, le=10**6, description="The `next` of the page before."),
+    limit: int = Query(50, ge=1, le=1000),
+) -> dict[str, Any]:
+    """The labels of a published pool, page by page."""
+    found = public_study(study)
+    _must_be_pool(study)
+    return published_labels(found, after=after, limit=limit)
 
 
 @requester_router.post("/studies/{study}/uploads", response={201: Upload}, operation_id="start_upload")

@@ -51,6 +51,11 @@ def is_pool(study: str) -> bool:
     return Pool.objects.filter(study=study).exists()
 
 
+def refuse_pool_results(study: str) -> None:
+    if is_pool(study):
+        raise Refusal("wrong-state", "this study is a pool of tasks; it has labels, not results")
+
+
 def task_content(task: NewTask) -> str:
     """What the Merkle leaf commits to. Media will stand here by their SHA-256."""
     fields = {"id": task.id, "text": task.text, "text_b": task.text_b, "alt": task.alt, "image": None, "audio": None}

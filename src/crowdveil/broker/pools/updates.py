@@ -190,6 +190,17 @@ def read_labels(study: Study, *, order: str, after: int, limit: int, below: floa
     }
 
 
+def published_labels(study: Study, *, after: int, limit: int) -> dict[str, Any]:
+    """A page of a published pool with the known truths of its tasks, and the salt of the commitment to all of them."""
+    if study.state != "published":
+        raise Refusal("wrong-state", "the labels of this pool are not published")
+    page = read_labels(study, order="task", after=after, limit=limit)
+    known = truths_of(study.gold)
+    names = [item["task"] for item in page["items"]]
+    salt = json.loads(study.gold)["salt"] if study.gold else None
+    return page | {"gold": {name: known[name] for name in names if name in known}, "gold_salt": salt}
+
+
 def label_fields(label: Label) -> dict[str, Any]:
     return {
         "task": label.name,

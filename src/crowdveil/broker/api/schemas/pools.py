@@ -153,3 +153,10 @@ class Labels(Given):
     n_gold_right: int
     items: list[LabelLine]
     next: int | None
+
+
+class PublishedLabels(Labels):
+    """With the known truths of these tasks; all of them and the salt have the hash that the definition commits to."""
+
+    gold: dict[str, str]
+    gold_salt: str | None
