@@ -15,6 +15,7 @@ PUBLIC = {
     ("GET", "/studies"),
     ("GET", "/studies/{study}"),
     ("GET", "/studies/{study}/results"),
+    ("GET", "/studies/{study}/labels"),
     ("POST", "/studies/{study}/withdrawals"),
     ("POST", "/workers"),
     ("POST", "/sessions"),
@@ -29,6 +30,8 @@ def allowed_scopes(method: str, path: str) -> set[str]:
     if (method, path) in ENROLLING:
         return {"enrol"}
     if path.startswith("/workers/me") or path.endswith(("/reservation", "/submissions")):
+        return {"worker"}
+    if path.startswith("/studies/{study}/batches"):
         return {"worker"}
     if path.startswith("/requester"):
         return {"requester"}
@@ -79,7 +82,7 @@ def test_every_endpoint_opens_to_its_role_only(server: Any, tokens: dict[str, st
             if (method, path) in {("DELETE", "/workers/me"), ("DELETE", "/sessions/current")}:
                 continue
             url = path
-            for name in ("study", "token", "webhook", "account", "batch"):
+            for name in ("study", "token", "webhook", "account", "batch", "upload"):
                 url = url.replace(f"{{{name}}}", KEY)
             url = url.replace("{part}", "0")
             for role, token in tokens.items():

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from broker import plain
+from broker.pool_scene import numbered_tasks, open_pool, pool_draft
 
 from crowdveil.client import Requester
 
@@ -72,5 +73,8 @@ def seeded(make_server: Any, make_draft: Any) -> Any:
     requester.close(studies[2])
     requester.close(studies[3])
     requester.publish(studies[3])
-    server.ids = {"study": studies}
+    pools = [open_pool(requester, pool_draft(), numbered_tasks(6)) for _ in range(2)]
+    draft = requester.create(pool_draft())
+    upload = server.broker(server.lab).call("POST", f"/requester/studies/{draft}/uploads")["upload"]
+    server.ids = {"study": [*studies, *pools, draft], "upload": [upload]}
     return server

@@ -12,6 +12,7 @@ TABLES = {
     "ledger": "ledger_budget",
     "payments": "payments_earning",
     "intake": "intake_submission",
+    "pools": "pools_batch",
 }
 
 

@@ -1,12 +1,13 @@
 """The planted mistakes, gathered from the files of this folder."""
 
-from mutants import broker, device, intervals, mechanisms, numbers, options, planning, promises, workers
+from mutants import broker, device, intervals, mechanisms, numbers, options, planning, pools, promises, workers
 from mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *mechanisms.MUTANTS,
     *promises.MUTANTS,
     *broker.MUTANTS,
+    *pools.MUTANTS,
     *device.MUTANTS,
     *planning.MUTANTS,
     *options.MUTANTS,

@@ -96,8 +96,9 @@ MUTANTS = (
     Mutant(
         "drawn before it is charged",
         "accounting/ledger.py",
-        "        self.charge(worker, *spends, key=key, at_stake=at_stake)\n        stored",
-        "        draw()\n        self.charge(worker, *spends, key=key, at_stake=at_stake)\n        stored",
+        "        self.charge(worker, *spends, key=key, at_stake=at_stake)\n        return self._draw_once",
+        "        draw()\n        self.charge(worker, *spends, key=key, at_stake=at_stake)\n"
+        "        return self._draw_once",
         LEDGER,
         "killed",
     ),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crowdveil.accounting.conversion import DEFAULT_DELTA, delta_from_rho, epsilon_from_rho, rho_max
     from crowdveil.accounting.events import ChannelLaw, GaussianLaw, JointLaw, Law, PureLaw, TwoLayerLaw, Unprotected
     from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
-    from crowdveil.accounting.ledger import Budget, Ledger, Loss
+    from crowdveil.accounting.ledger import Budget, Ledger, Loss, OneByOne
     from crowdveil.accounting.nano import nano_down, nano_up
     from crowdveil.accounting.per_question import SpendsByQuestion, Totals, worker_totals
     from crowdveil.accounting.spend import Spend, cells_at_stake
@@ -32,6 +32,7 @@ __all__ = [
     "Ledger",
     "Loss",
     "MemoryStorage",
+    "OneByOne",
     "PureLaw",
     "Receipt",
     "Release",
@@ -86,6 +87,7 @@ _MODULES = {
         "Budget",
         "Ledger",
         "Loss",
+        "OneByOne",
     ),
     "nano": (
         "nano_down",

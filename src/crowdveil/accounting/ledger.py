@@ -20,6 +20,22 @@ from crowdveil.guarantee import Epsilon, round_down, round_up
 from crowdveil.validation import Rule, check_settings
 
 CARRIED_OVER = "carried-over"
+ONE_BY_ONE = "one-by-one"
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Answers to one pool, each protected by itself: `epsilon` is the largest of one answer, `total` their sum."""
+
+    count: int
+    epsilon: float
+    total: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count} answers protected one by one at ε {round_up(self.epsilon)}, outside your cap; "
+            f"if tasks concern one thing, together up to ε {round_up(self.total)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +60,20 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a worker has spent, and beside it the names of what was answered without protection."""
+    """What a worker has spent, and beside it, by name, what is protected one by one and what is not protected.
+
+    The three are never added: a guarantee for single answers is none for all of them together.
+    """
 
     epsilon: float
     rho: float
     unprotected: dict[str, int]
+    one_by_one: dict[str, OneByOne] = field(default_factory=dict)
 
     def __str__(self) -> str:
         words = f"ε {round_up(self.epsilon)}, ρ {round_up(self.rho)} spent"
         names = ", ".join(f"{name} ({count})" for name, count in self.unprotected.items())
+        words += "".join(f"; {name}: {answers}" for name, answers in self.one_by_one.items())
         return words + (f"; not protected, and not in these numbers: {names}" if names else "")
 
 
@@ -95,6 +116,42 @@ class Ledger:
         After a crash anywhere in between, calling again neither charges twice nor lets a second draw out.
         """
         self.charge(worker, *spends, key=key, at_stake=at_stake)
+        return self._draw_once(worker, key, draw)
+
+    def release_one_by_one(
+        self, worker: str, spend: Spend, *, pool: str, ceiling: float, key: str, draw: Callable[[], str]
+    ) -> str:
+        """Release answers to a pool each of which is protected by itself, as `release` does but outside the budget.
+
+        The worker's own `ceiling` bounds Σε of the pool, exactly: the total of answers that concern one thing is Σε,
+        and no (ε, δ) total is stated. The release is listed with the worker's loss under the spend's name.
+        """
+        if not spend.protected or not spend.law.chargeable:
+            raise InputError(f"{spend.name!r} is not protected, so none of its answers is protected one by one")
+        line = _line(spend)
+        charge = Charge(line.epsilon, line.rho)
+        # The pool has sums of its own; a ρ of 0 leaves only Σε to be within the ceiling.
+        wanted = Receipt(f"{worker} {ONE_BY_ONE} {pool}", key, charge, (line,))
+        receipt = self._storage.record(wanted, Charge(nano_down(ceiling), 0))
+        if receipt is None:
+            left = max(0, nano_down(ceiling) - self._storage.spent(wanted.worker).epsilon)
+            raise BudgetError(
+                f"your ceiling for {spend.name!r} leaves ε {round_down(from_nano(left))} but the batch adds up to "
+                f"ε {round_up(from_nano(charge.epsilon))}",
+                fix="raise the ceiling of this pool, or stop here",
+                worker=worker,
+                cost=from_nano(charge.epsilon),
+                left=from_nano(left),
+                cost_rho=from_nano(charge.rho),
+                left_rho=0.0,
+            )
+        if not receipt.same_release(wanted):
+            raise InputError(f"key {key!r} was already used for another release", fix="use a new key for each release")
+        listed = Line(ONE_BY_ONE, spend.name, line.unit, line.count, line.epsilon, line.rho)
+        self._storage.record(Receipt(worker, key, NOTHING, (listed,)), None)
+        return self._draw_once(worker, key, draw)
+
+    def _draw_once(self, worker: str, key: str, draw: Callable[[], str]) -> str:
         stored = self._storage.kept(worker, key)
         return self._storage.keep(worker, key, draw()) if stored is None else stored
 
@@ -107,10 +164,14 @@ class Ledger:
         """Everything charged so far."""
         spent = self._storage.spent(worker)
         unprotected: dict[str, int] = {}
+        one_by_one: dict[str, list[Line]] = {}
         for line in (line for receipt in self.receipts(worker) for line in receipt.lines):
             if line.kind == "unprotected":
                 unprotected[line.name] = unprotected.get(line.name, 0) + line.count
-        return Loss(from_nano(spent.epsilon), from_nano(spent.rho), unprotected)
+            elif line.kind == ONE_BY_ONE:
+                one_by_one.setdefault(line.name, []).append(line)
+        listed = {name: _sum_answers(lines) for name, lines in one_by_one.items()}
+        return Loss(from_nano(spent.epsilon), from_nano(spent.rho), unprotected, listed)
 
     def left(self, worker: str) -> Loss:
         """What remains in each currency; a release needs to fit into one of them."""
@@ -183,6 +244,13 @@ class Ledger:
             cost_rho=spend.rho,
             left_rho=from_nano(remaining.rho),
         )
+
+
+def _sum_answers(lines: list[Line]) -> OneByOne:
+    """In whole nano-units. The answers of a line went through one channel, so each costs its share of the sum."""
+    largest = max(line.epsilon // line.count for line in lines)
+    count, total = (sum(amounts) for amounts in zip(*((line.count, line.epsilon) for line in lines), strict=True))
+    return OneByOne(count, from_nano(largest), from_nano(total))
 
 
 def _each(spend: Spend) -> tuple[int, int]:

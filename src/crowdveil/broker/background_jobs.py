@@ -14,6 +14,8 @@ from crowdveil.broker.identity.attempts import forget_sources
 from crowdveil.broker.identity.tokens import forget_expired
 from crowdveil.broker.ledger.reservations import release_expired, release_unsettled
 from crowdveil.broker.payments.models import Purse
+from crowdveil.broker.pools.leases import release_expired as release_expired_leases
+from crowdveil.broker.pools.updates import update_due_pools
 from crowdveil.broker.results.batches import is_due, make_batch
 from crowdveil.broker.studies.lifecycle import finish_closing
 from crowdveil.broker.studies.models import Study
@@ -46,7 +48,9 @@ def _work(ended: threading.Event, pause: float) -> None:
     while not ended.wait(pause):
         for chore in (
             release_expired,
+            release_expired_leases,
             _estimate_due,
+            update_due_pools,
             _refine_selections,
             lambda: _announce_filled(told),
             forget_expired,

@@ -17,6 +17,7 @@ STATUS = {
     "method-not-allowed": 405,
     "over-budget": 409,
     "no-money": 409,
+    "no-tasks": 409,
     "not-open": 409,
     "wrong-state": 409,
     "wrong-study-hash": 409,

@@ -29,6 +29,7 @@ INSTALLED_APPS = [
     "crowdveil.broker.ledger",
     "crowdveil.broker.payments",
     "crowdveil.broker.submissions",
+    "crowdveil.broker.pools",
     "crowdveil.broker.results",
     "crowdveil.broker.audit_log",
     "crowdveil.broker.webhooks",

@@ -73,12 +73,7 @@ def send(
     as_json: Json = False,
 ) -> None:
     """Check a study, charge, randomise (not at level none), send. Example: crowdveil answer send STUDY answers.json"""
-    try:
-        given = json.loads(answers.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"{answers} must be a JSON document: {error}") from None
-    if not isinstance(given, dict):
-        raise FileError(f'{answers} must be a JSON object such as {{"question": "answer"}}')
+    given = _answers(answers)
     with _worker(address, home) as worker:
         sent = worker.answer(study, given, level=level)
     result = {
@@ -91,11 +86,50 @@ def send(
 
 
 @app.command()
+def label(
+    study: Key,
+    answers: Annotated[Path, typer.Argument(help='A JSON file: {"task id": "label"}; what is left out is skipped.')],
+    batches: Annotated[int, typer.Option(min=1, help="At most so many batches.")] = 1,
+    level: Annotated[str | None, typer.Option(help="Another level than your default; that choice is visible.")] = None,
+    code: Annotated[str | None, typer.Option(help="Your worker code, where who labels what is listed.")] = None,
+    ceiling: Annotated[
+        float | None,
+        typer.Option(min=0, help="Protect answers one by one, outside your cap, up to this Σε in this pool."),
+    ] = None,
+    address: Address = HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Label batches of a pool of tasks. Example: crowdveil answer label STUDY labels.json --batches 5"""
+    given = _answers(answers)
+    with _worker(address, home) as worker:
+        if ceiling is not None:
+            worker.set_ceiling(study, ceiling)
+        sent = worker.label(
+            study,
+            lambda task: given.get(task.id),
+            level=level,
+            batches=batches,
+            one_by_one=ceiling is not None,
+            worker_code=code,
+        )
+    receipts = [each.receipt for each in sent]
+    pay = sum(receipt["pay_cents"] for receipt in receipts)
+    n_reports = sum(len(each.reports) for each in sent)
+    line = f"{len(sent)} batches with {n_reports} reports left this machine, {pay} cents"
+    show({"batches": receipts}, as_json=as_json, human=lambda: echo(line))
+
+
+@app.command()
 def budget(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you have spent and what is left, by this device's own ledger. Example: crowdveil answer budget"""
     with _worker(address, home) as worker:
         loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
     result = {"cap": cap, "epsilon": loss.epsilon, "left": left.epsilon, "unprotected": loss.unprotected}
+    result["one_by_one"] = {
+        name: {"count": each.count, "epsilon": each.epsilon, "total": each.total}
+        for name, each in loss.one_by_one.items()
+    }
     show(result, as_json=as_json, human=lambda: echo(_standing(loss, left.epsilon, cap)))
 
 
@@ -172,6 +206,16 @@ def erase(
     with _worker(address, home) as worker:
         worker.erase()
     show({"erased": True}, as_json=as_json, human=lambda: echo("your account and your reports are erased"))
+
+
+def _answers(path: Path) -> dict[str, Any]:
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} must be a JSON document: {error}") from None
+    if not isinstance(given, dict):
+        raise FileError(f'{path} must be a JSON object such as {{"question": "answer"}}')
+    return given
 
 
 def _standing(loss: Any, left: float, cap: float) -> str:

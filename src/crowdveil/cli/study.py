@@ -14,7 +14,7 @@ from crowdveil.cli._common import Force, Json, refuse_existing, show, whole_file
 from crowdveil.cli._controls import echo
 from crowdveil.cli._progress import working
 from crowdveil.errors import FileError, InputError
-from crowdveil.files import sidecar
+from crowdveil.files import read_assignments, read_tasks, sidecar
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,14 +52,35 @@ def sign_in(name: str, address: Address = HERE, as_json: Json = False) -> None:
 
 
 @app.command()
-def create(draft: Path, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
-    """Create a draft from a JSON file and print its id.
+def create(
+    draft: Path,
+    tasks: Annotated[Path | None, typer.Option(help="The task list of a pool: .csv, .jsonl or .parquet.")] = None,
+    assignments: Annotated[
+        Path | None, typer.Option(help="A listed assignment: rows of a worker code and a task.")
+    ] = None,
+    address: Address = HERE,
+    token: Token = "",
+    as_json: Json = False,
+) -> None:
+    """Create a draft from a JSON file, of a pool with its task list, and print its id.
 
-    Example: crowdveil study create draft.json
+    Example: crowdveil study create draft.json --tasks tasks.csv
     """
     content = _document(draft)
-    key = _ask(address, token, lambda requester: requester.create(content))
-    show({"id": key}, as_json=as_json, human=lambda: echo(key))
+    if tasks is None:
+        if assignments is not None:
+            raise InputError("--assignments needs --tasks")
+        key = _ask(address, token, lambda requester: requester.create(content))
+        show({"id": key}, as_json=as_json, human=lambda: echo(key))
+        return
+    # The whole file is read before anything is created: a list with a bad row leaves nothing behind.
+    with working("reading", quiet=as_json):
+        listed = read_tasks(tasks)
+        pairs = read_assignments(assignments, listed) if assignments is not None else None
+    with working("uploading", quiet=as_json):
+        key, root = _ask(address, token, lambda requester: requester.create_pool(content, listed, pairs))
+    made = {"id": key, "n_tasks": len(listed), "tasks_root": root}
+    show(made, as_json=as_json, human=lambda: echo(key))
 
 
 @app.command()
@@ -193,6 +214,40 @@ def export(
         finally:
             channels.unlink(missing_ok=True)
     show({"file": str(output), "part": part}, as_json=as_json, human=lambda: echo(f"reports in {output}"))
+
+
+@app.command()
+def labels(
+    study: Key,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where all labels go: .csv, .jsonl or .parquet.")
+    ] = None,
+    below: Annotated[float | None, typer.Option(min=0, max=1, help="Only labels of a smaller probability.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="So many lines, the least certain first.")] = 20,
+    address: Address = HERE,
+    token: Token = "",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """The newest labels of a pool, or all of them as a file. Example: crowdveil study labels STUDY -o labels.csv"""
+    if output is None:
+        found = _ask(address, token, lambda requester: requester.labels(study, below=below, limit=limit))
+        show(found, as_json=as_json, human=lambda: _tell_labels(found))
+        return
+    if output.suffix.lower() not in (".csv", ".jsonl", ".parquet"):
+        raise FileError(f"the extension must be .csv, .jsonl or .parquet; got {str(output)!r}", fix="rename the file")
+    with whole_file(output, force=force) as temporary, working("downloading", quiet=as_json):
+        _ask(address, token, lambda requester: requester.export_labels(study, temporary))
+    show({"file": str(output)}, as_json=as_json, human=lambda: echo(f"labels in {output}"))
+
+
+def _tell_labels(found: dict[str, Any]) -> None:
+    reports = f"{found['n_reports']} reports of {found['n_workers']} workers by {found['method']}"
+    certain = f"{found['n_certain']} of {found['n_tasks']} tasks certain at {found['certain_at']:g}"
+    echo(f"update {found['update']}, {reports}: {certain}. {found['privacy']}")
+    for each in found["items"]:
+        probability = "" if each["probability"] is None else f"{each['probability']:.3f}"
+        echo(f"  {each['task']}: {each['label']} {probability} from {each['n_reports']} reports")
 
 
 def _document(path: Path) -> Any:

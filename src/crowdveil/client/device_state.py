@@ -9,6 +9,9 @@ from pathlib import Path
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS receipts (study TEXT PRIMARY KEY, title TEXT NOT NULL, receipt TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS labelled (
+    study TEXT NOT NULL, task INTEGER NOT NULL, batch TEXT NOT NULL, PRIMARY KEY (study, task)
+) STRICT;
 CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, entry TEXT NOT NULL) STRICT;
 """
 
@@ -55,6 +58,19 @@ class Memory:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", lines)
             self._connection.execute("COMMIT")
+
+    def keep_labelled(self, study: str, batch: str, tasks: list[int]) -> list[int]:
+        """Remember in which batch tasks are labelled; those that another batch had before are returned instead."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            find = "SELECT batch FROM labelled WHERE study = ? AND task = ?"
+            before = {task: self._connection.execute(find, (study, task)).fetchone() for task in tasks}
+            again = [task for task, row in before.items() if row is not None and row[0] != batch]
+            if not again:
+                rows = [(study, task, batch) for task in tasks]
+                self._connection.executemany("INSERT OR IGNORE INTO labelled VALUES (?, ?, ?)", rows)
+            self._connection.execute("COMMIT")
+            return again
 
     def keep_receipt(self, study: str, title: str, receipt: str) -> None:
         with self._lock:

@@ -6,6 +6,7 @@ A `1` that one line takes for "yes" and another for "no" could promise a protect
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from crowdveil.errors import CrowdveilError
 
 # The broker allows no more; each box doubles the answers.
 _MOST_BOXES = 6
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 Kind: TypeAlias = Callable[[Any, str], None]
 
@@ -119,3 +121,23 @@ def check_fields(definition: dict[str, Any]) -> None:
     crowdveil.client.schema_check.FieldError: the study's field title must be text; got '7'
     """
     _DEFINITION(definition, "")
+
+
+_POOL = _object(
+    pool=_object(
+        batch_size=_must("a whole number from 1 to 50", lambda value: type(value) is int and 1 <= value <= 50),
+        redundancy=_some,
+        max_reports=_some,
+        stop=_or_null(_object(probability=_text, min_reports=_some)),
+        assignment=_must("fewest-first or listed", lambda value: value in ("fewest-first", "listed")),
+        adaptive=_flag,
+        tasks_about_items=_flag,
+        n_tasks=_some,
+        tasks_root=_must("a hash of 64 hexadecimal digits", lambda value: bool(_HASH.fullmatch(str(value)))),
+    )
+)
+
+
+def check_pool_fields(definition: dict[str, Any]) -> None:
+    """Refuse a pool in which a rule is not of its kind."""
+    _POOL(definition, "")

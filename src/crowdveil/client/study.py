@@ -13,10 +13,11 @@ from crowdveil.accounting import cells_at_stake, nano_up
 from crowdveil.canonical_json import canonical, sha256_of
 from crowdveil.channel import Channel
 from crowdveil.client.questions import domain_of
-from crowdveil.client.schema_check import FieldError, check_fields
+from crowdveil.client.schema_check import FieldError, check_fields, check_pool_fields
 from crowdveil.errors import CrowdveilError, InputError
 
 FORMAT = "crowdveil-study/1"
+POOL_FORMAT = "crowdveil-pool/1"
 LEVELS = ("none", "low", "medium", "high")
 
 
@@ -49,6 +50,11 @@ class Study:
         return list(self.definition["questions"])
 
     @property
+    def pool(self) -> dict[str, Any] | None:
+        """The rules of a pool of tasks; None for a survey."""
+        return self.definition["pool"] if self.definition["format"] == POOL_FORMAT else None
+
+    @property
     def protects_participation(self) -> bool:
         return self.definition["protects_participation"] is True
 
@@ -56,7 +62,7 @@ class Study:
     def checked(cls, signed: dict[str, Any], log_line: dict[str, Any], public_key: str) -> Study:
         """The study, or a StudyError that says what is wrong with it."""
         definition, sha256 = signed["definition"], sha256_of(signed["definition"])
-        if definition.get("format") != FORMAT:
+        if definition.get("format") not in (FORMAT, POOL_FORMAT):
             raise StudyError(f"the study has the format {definition.get('format')!r}; update crowdveil")
         _check_fields(definition)
         if sha256 != signed["sha256"]:
@@ -78,9 +84,21 @@ def _check_fields(definition: dict[str, Any]) -> None:
         check_fields(definition)
     except FieldError as error:
         raise StudyError(str(error)) from None
+    if definition["format"] == POOL_FORMAT:
+        _check_pool(definition)
     # Elsewhere every report tells of an answer, and all are charged.
     if definition["max_answers"] is not None and not definition["protects_participation"]:
         raise StudyError("the study bounds the answers, which needs protected participation, and it has none")
+
+
+def _check_pool(definition: dict[str, Any]) -> None:
+    try:
+        check_pool_fields(definition)
+    except FieldError as error:
+        raise StudyError(str(error)) from None
+    form = definition["questions"]
+    if len(form) != 1 or form[0]["show_if"] is not None or definition["max_answers"] is not None:
+        raise StudyError("a pool has one form, without conditions, and no bound on the answers")
 
 
 def check_signature(value: object, signature: str, public_key: str) -> None:
@@ -119,7 +137,10 @@ def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
     if definition["protects_participation"] and not level["protected"]:
         raise StudyError(f"level {level['name']} protects nothing in a study that says it hides skipped questions")
     channels = {question["id"]: _channel(definition, level, question) for question in definition["questions"]}
-    charge = charge_of(list(channels.values()), definition["max_answers"]) if level["protected"] else None
+    # The form of a pool is filled in for every task of a batch.
+    n_repeats = definition["pool"]["batch_size"] if definition["format"] == POOL_FORMAT else 1
+    reports = list(channels.values()) * n_repeats
+    charge = charge_of(reports, definition["max_answers"]) if level["protected"] else None
     if charge != level["charge"]:
         raise StudyError(f"level {level['name']} says it costs {level['charge']} but its channels cost {charge}")
     return Level(level["name"], level["protected"], level["pay_cents"], channels, charge)

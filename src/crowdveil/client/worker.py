@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
+from crowdveil.client.labelling import PoolTask, Sitting, ceiling_fact
 from crowdveil.client.public_log import follow
 from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
@@ -209,6 +212,8 @@ class Worker:
         Charged and drawn at most once: asking again sends the very same reports, whatever `answers` says then.
         """
         study = self.study(key)
+        if study.pool is not None:
+            raise InputError("this study is a pool of tasks", fix="label its tasks in batches")
         chosen = _level(study, level or self._memory.fact("default_level") or "medium")
         if (parcel := self._storage.kept(_ME, _key(study))) is None:
             parcel = self._made(study, chosen, _codes(study, answers))
@@ -270,14 +275,56 @@ class Worker:
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
         return Sent(tuple(body["reports"]), receipt, body["level"], study.levels[body["level"]].protected)
 
+    def label(
+        self,
+        key: str,
+        answer: Callable[[PoolTask], Any],
+        *,
+        level: str | None = None,
+        batches: int = 1,
+        one_by_one: bool = False,
+        worker_code: str | None = None,
+    ) -> list[Sent]:
+        """Label up to `batches` batches of a pool: `answer` gives the label of a task, or None to skip it.
+
+        Every batch is charged, drawn once, stored and sent as a study is. With `one_by_one` its answers are protected
+        one by one, outside the cap and within the ceiling that `set_ceiling` has set for this pool.
+        """
+        study = self.study(key)
+        if study.pool is None:
+            raise InputError("this study is a survey", fix="answer it whole")
+        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
+        self._check_mirror()
+        sitting = Sitting(
+            study, chosen, self._account, self._memory, self._storage, self.ledger, self._entropy, self._broker_key()
+        )
+        accounting = "one-by-one" if one_by_one else "summed"
+        return [
+            Sent(tuple(body["reports"]), receipt, chosen.name, chosen.protected)
+            for body, receipt in sitting.label(answer, batches=batches, accounting=accounting, worker_code=worker_code)
+        ]
+
+    def pools(self) -> list[dict[str, Any]]:
+        """The pools of tasks in which this worker may label."""
+        return list(self._account.call("GET", "/workers/me/studies?kind=tasks")["items"])
+
+    def set_ceiling(self, key: str, epsilon: float) -> None:
+        """How much Σε the answers to one pool may add up to where they are protected one by one; 0 unless it is set."""
+        if not 0 <= epsilon < math.inf:
+            raise InputError(f"a ceiling must be a number, 0 or more; got {epsilon}")
+        self._memory.remember(ceiling_fact(key), repr(epsilon))
+
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""
-        parcel = self._storage.kept(_ME, f"study {key}")
-        if parcel is None:
+        names = [f"study {key}", *(receipt.key for receipt in self._storage.receipts(_ME))]
+        mine = [name for name in names if name == f"study {key}" or name.startswith(f"batch {key} ")]
+        parcels = [parcel for name in dict.fromkeys(mine) if (parcel := self._storage.kept(_ME, name)) is not None]
+        if not parcels:
             raise InputError(f"this device has not answered study {key}")
-        self._broker.call(
-            "POST", f"/studies/{key}/withdrawals", {"withdrawal_key": json.loads(parcel)["withdrawal_key"]}
-        )
+        for parcel in parcels:
+            self._broker.call(
+                "POST", f"/studies/{key}/withdrawals", {"withdrawal_key": json.loads(parcel)["withdrawal_key"]}
+            )
 
     def receipts(self) -> list[dict[str, Any]]:
         return [json.loads(receipt) for receipt in self._memory.receipts()]
@@ -306,10 +353,11 @@ class Worker:
 
         Also what has no receipt, because the reply may have been lost; what never arrived cannot be withdrawn.
         """
-        for key in [receipt.key for receipt in self._storage.receipts(_ME)]:
-            if self._storage.kept(_ME, key) is not None:
+        keys = [receipt.key for receipt in self._storage.receipts(_ME)]
+        for study in dict.fromkeys(key.split()[1] for key in keys if self._storage.kept(_ME, key) is not None):
+            if study:
                 try:
-                    self.withdraw(key.removeprefix("study "))
+                    self.withdraw(study)
                 except ProblemError as refused:
                     if refused.code != "not-found":
                         raise

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdveil.files.frames import answers_from, reports_from
     from crowdveil.files.paths import sidecar
     from crowdveil.files.reports import channels_from_json, channels_json, read_reports, write_reports
+    from crowdveil.files.tasks import read_assignments, read_tasks
     from crowdveil.files.truth import read_ids, read_truth
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "data_folder",
     "load_dataset",
     "read_answers",
+    "read_assignments",
     "read_ids",
     "read_reports",
+    "read_tasks",
     "read_truth",
     "reports_from",
     "sidecar",
@@ -41,6 +44,7 @@ _MODULES = {
     "frames": ("answers_from", "reports_from"),
     "paths": ("sidecar",),
     "reports": ("channels_from_json", "channels_json", "read_reports", "write_reports"),
+    "tasks": ("read_assignments", "read_tasks"),
     "truth": ("read_ids", "read_truth"),
 }
 

@@ -12,7 +12,7 @@ from ninja.parser import Parser
 from pydantic_core import from_json
 
 from crowdveil import __version__
-from crowdveil.broker.api import exports, operator, public, requester, sessions, submissions, webhooks, workers
+from crowdveil.broker.api import exports, operator, pools, public, requester, sessions, submissions, webhooks, workers
 from crowdveil.broker.api.problems import document_problems, handle_problems
 
 MAX_KEYS = 32
@@ -76,4 +76,7 @@ api.add_router("", sessions.router)
 api.add_router("/requester", requester.router)
 api.add_router("/requester", exports.router)
 api.add_router("/requester", webhooks.router)
+api.add_router("/requester", pools.requester_router)
+api.add_router("", pools.worker_router)
+api.add_router("", pools.public_router)
 api.add_router("/operator", operator.router)

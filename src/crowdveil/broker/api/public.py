@@ -13,6 +13,8 @@ from crowdveil.broker import keys
 from crowdveil.broker.api.pagination import After, Limit, page
 from crowdveil.broker.api.schemas.common import Card, Info, Key, Log, Page, SignedStudy, Withdraw, Withdrawn
 from crowdveil.broker.middleware.rate_limit import limit_address
+from crowdveil.broker.pools.closing import withdraw_batch
+from crowdveil.broker.pools.task_list import is_pool, refuse_pool_results
 from crowdveil.broker.results.batches import published
 from crowdveil.broker.results.schemas import Results
 from crowdveil.broker.studies import public_log
@@ -66,12 +68,15 @@ def read_study(request: HttpRequest, study: str = Key) -> dict[str, Any]:
 @router.get("/studies/{study}/results", response={200: Results}, operation_id="read_published_results")
 def read_published_results(request: HttpRequest, study: str = Key) -> dict[str, Any]:
     """The estimates of a published study."""
-    return published(public_study(study))
+    found = public_study(study)
+    refuse_pool_results(study)
+    return published(found)
 
 
 @router.post("/studies/{study}/withdrawals", response={200: Withdrawn}, operation_id="withdraw")
 def withdraw_submission(request: HttpRequest, payload: Withdraw, study: str = Key) -> dict[str, Any]:
     """Erase a submission by the key that only its device holds."""
     limit_address(request, "withdraw", settings.RATE_LIMIT)
-    withdraw(public_study(study).id, payload.withdrawal_key)
+    found = public_study(study).id
+    (withdraw_batch if is_pool(found) else withdraw)(found, payload.withdrawal_key)
     return {"withdrawn": True, "study": study}

@@ -10,6 +10,7 @@ from crowdveil.broker.api import auth
 from crowdveil.broker.api.pagination import After, Limit, page
 from crowdveil.broker.api.schemas.common import Key, Page
 from crowdveil.broker.api.schemas.staff import AddMoney, Progress, Quality, Select, Selected, StudyView
+from crowdveil.broker.pools.task_list import refuse_pool_results
 from crowdveil.broker.results.batches import latest, refresh
 from crowdveil.broker.results.quality import quality
 from crowdveil.broker.results.schemas import Results
@@ -99,6 +100,7 @@ def read_progress(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
 def read_results(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
     """The latest batch of estimates."""
     found = own_study(request.auth.account, study)
+    refuse_pool_results(study)
     refresh(found)
     return latest(found)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from ninja import Header, Router
+from ninja import Header, Query, Router
 
 from crowdveil.broker import clock
 from crowdveil.broker.api import auth
@@ -26,16 +26,17 @@ IDEMPOTENCY_KEY = "[A-Za-z0-9_-]{16,64}"
 
 
 @router.get("/workers/me/studies", response={200: Page[WorkerCard]}, operation_id="list_my_studies")
-def list_my_studies(request: auth.Authorized) -> dict[str, Any]:
-    """What you may answer, and what you have answered."""
-    return {"items": cards_for(request.auth.account), "next": None}
+def list_my_studies(request: auth.Authorized, kind: Literal["survey", "tasks"] = Query("survey")) -> dict[str, Any]:
+    """What you may answer, and what you have answered: surveys, or pools of tasks."""
+    return {"items": cards_for(request.auth.account, kind), "next": None}
 
 
 @router.put("/studies/{study}/reservation", response={200: Reservation, 201: Reservation}, operation_id="reserve")
 def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tuple[int, dict[str, Any]]:
     """Accept a study: money, a place and ε are held for you until the time given."""
     found = frozen(study)
-    level = _level(found.opened, payload.study_sha256, payload.level)
+    _refuse_pool(found.opened)
+    level = chosen_level(found.opened, payload.study_sha256, payload.level)
     check_invited(found, request.auth.account)
     hold, new = reservations.reserve(request.auth.account, found.opened, level)
     return 201 if new else 200, _spelled(request.auth.account, study, level, hold)
@@ -74,7 +75,8 @@ def received(bearer: Bearer, study: str, payload: Submit, idempotency_key: str) 
     """Check a submission against the frozen definition and store it: the status and the receipt."""
     found = frozen(study)
     definition = found.opened
-    level = _level(definition, payload.study_sha256, payload.level)
+    _refuse_pool(definition)
+    level = chosen_level(definition, payload.study_sha256, payload.level)
     if payload.consent_version != definition.document["consent"]["version"]:
         raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
     check_invited(found, bearer.account)
@@ -89,7 +91,12 @@ def received(bearer: Bearer, study: str, payload: Submit, idempotency_key: str) 
     return 201 if new else 200, receipt.spelled()
 
 
-def _level(definition: Opened, sha256: str, name: str) -> OpenedLevel:
+def _refuse_pool(definition: Opened) -> None:
+    if "pool" in definition.document:
+        raise Refusal("wrong-state", "this study is a pool of tasks; lease a batch of it")
+
+
+def chosen_level(definition: Opened, sha256: str, name: str) -> OpenedLevel:
     if sha256 != definition.sha256:
         raise Refusal(
             "wrong-study-hash",

@@ -28,7 +28,7 @@ from crowdveil.broker.identity.accounts import erase_worker, sign_up_worker
 from crowdveil.broker.identity.models import Account, Consent, Token
 from crowdveil.broker.identity.tokens import issue
 from crowdveil.broker.ledger import budget
-from crowdveil.broker.ledger.models import Budget, Reservation, Spend
+from crowdveil.broker.ledger.models import Budget, OneByOne, Reservation, Spend
 from crowdveil.broker.middleware.rate_limit import limit_address
 from crowdveil.broker.payments.earnings import statement
 from crowdveil.broker.problems import Refusal
@@ -118,6 +118,10 @@ def export_self(request: auth.Authorized) -> dict[str, Any]:
         "account": {name: mine[name] for name in ("id", "default_level", "joined")},
         "budget": mine["budget"],
         "ledger": [_spend(spend) for spend in Spend.objects.filter(account=account.id).order_by("id")],
+        "one_by_one": [
+            {"study": line.study, "level": line.level, "epsilon_nano": line.epsilon, "count": line.count}
+            for line in OneByOne.objects.filter(account=account.id).order_by("id")
+        ],
         "consents": [
             {"study": consent.study, "version": consent.version, "day": consent.day.isoformat()}
             for consent in Consent.objects.filter(account=account)

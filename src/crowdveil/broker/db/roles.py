@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import DatabaseError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-STORES = ("identity", "ledger", "payments", "intake")
+STORES = ("identity", "ledger", "payments", "intake", "pools")
 
 
 def role_of(store: str) -> str:

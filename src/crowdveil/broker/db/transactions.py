@@ -19,7 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 one_writer = threading.RLock()
 _shared: list[BaseDatabaseWrapper] = []
-_CHAINS, _STUDIES = 0x63766569, 0x6376656A
+_CHAINS, _STUDIES, _LEASES = 0x63766569, 0x6376656A, 0x6376656B
 AUDIT, PUBLIC_LOG, KEY_ESCROW = 1, 2, 3
 _COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcaller("fetchall")
 
@@ -78,6 +78,12 @@ def alone_with_reports_of(study: str) -> None:
     """
     if connection.vendor == "postgresql":
         row("SELECT pg_advisory_xact_lock(%s, %s)", _STUDIES, int(study[:8], 16) - 2**31)
+
+
+def alone_with_leases_of(study: str) -> None:
+    """Wait, inside a transaction, until nobody else leases tasks of this pool: two would pick the same ones."""
+    if connection.vendor == "postgresql":
+        row("SELECT pg_advisory_xact_lock(%s, %s)", _LEASES, int(study[:8], 16) - 2**31)
 
 
 def changed(statement: str, *parameters: Any) -> int:

@@ -11,7 +11,7 @@ from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account, Source, Token
 from crowdveil.broker.ledger import budget, reservations
-from crowdveil.broker.ledger.models import Budget, Spend
+from crowdveil.broker.ledger.models import Budget, OneByOne, Spend
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.webhooks.models import Webhook
 
@@ -76,4 +76,5 @@ def erase_worker(account: str) -> None:
         Budget.objects.filter(account=account).delete()
         reservations.release_of(account)
         Spend.objects.filter(account=account).delete()
+        OneByOne.objects.filter(account=account).delete()
         Account.objects.filter(id=account, role="worker").delete()

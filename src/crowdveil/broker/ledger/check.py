@@ -23,7 +23,9 @@ _PURSES = """
 SELECT p.study FROM payments_purse p
 LEFT JOIN (SELECT study, SUM(cost) AS cost, COUNT(*) AS places FROM ledger_reservation GROUP BY study) r
     ON r.study = p.study
-LEFT JOIN (SELECT study, COUNT(*) AS n FROM intake_submission GROUP BY study) i ON i.study = p.study
+LEFT JOIN (SELECT study, COUNT(*) AS n FROM (
+    SELECT study FROM intake_submission UNION ALL SELECT study FROM pools_batch) AS stored GROUP BY study) i
+    ON i.study = p.study
 LEFT JOIN (SELECT study, COUNT(*) AS n FROM intake_withdrawal GROUP BY study) w ON w.study = p.study
 WHERE p.held <> COALESCE(r.cost, 0) OR p.places_held <> COALESCE(r.places, 0)
     OR p.places_taken <> COALESCE(i.n, 0) + COALESCE(w.n, 0)

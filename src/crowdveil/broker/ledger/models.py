@@ -64,3 +64,21 @@ class Spend(models.Model):
             models.UniqueConstraint(fields=["account", "study"], name="one_spend_per_study"),
             models.CheckConstraint(condition=Q(epsilon__gte=0) | Q(epsilon__isnull=True), name="spend_never_negative"),
         ]
+
+
+class OneByOne(models.Model):
+    """Answers of one worker to one pool that are protected one by one: listed beside the sums, never in them.
+
+    `epsilon` is the largest ε of a single answer; together the answers cost up to `count` times as much.
+    """
+
+    id = models.CharField(max_length=ID_LENGTH, primary_key=True, default=random_id, editable=False)
+    account = models.CharField(max_length=ID_LENGTH)
+    study = models.CharField(max_length=ID_LENGTH)
+    level = models.CharField(max_length=6)
+    epsilon = models.BigIntegerField()
+    count = models.BigIntegerField()
+    day = models.DateField(default=today)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["account", "study"], name="one_row_one_by_one_per_study")]

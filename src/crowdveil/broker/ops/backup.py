@@ -28,14 +28,14 @@ from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity import totp_secrets
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
-from crowdveil.broker.results.batches import keep_as_final, make_batch
+from crowdveil.broker.results.batches import keep_as_final
+from crowdveil.broker.studies.lifecycle import estimate_finally, seal_study
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.submissions.anonymize import seal
 from crowdveil.errors import FileError
 
 FORMAT = "crowdveil-backup/1"
 # In the order in which rows may refer to each other.
-_STORES = ("identity", "studies", "ledger", "payments", "intake", "results", "audit", "hooks")
+_STORES = ("identity", "studies", "ledger", "payments", "intake", "pools", "results", "audit", "hooks")
 _BATCH = 1000
 
 
@@ -152,7 +152,7 @@ def _close_nameless() -> list[str]:
                 Study.objects.filter(id=study.id).update(state="closed")
                 record(study.owner_id, "study.closed-by-restore", study.id)
             study.refresh_from_db()
-            seal(study.id)
-            make_batch(study, final=True)
+            seal_study(study)
+            estimate_finally(study)
             closed.append(study.id)
     return closed

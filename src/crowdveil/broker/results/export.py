@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crowdveil.broker.pools import tables as pools
+from crowdveil.broker.pools.task_list import is_pool
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.tables import Part, Stored, chunks, parts_of
 from crowdveil.broker.studies.definition import Opened, read_definition
@@ -44,7 +46,7 @@ def stream(study: Study, number: int, kind: str) -> Iterator[bytes]:
     """The file in pieces; refused before the first piece or not at all."""
     opened = _exportable(study)
     part = _part(opened, number)
-    columns = _column_chunks(study.id, opened, part)
+    columns = (pools.column_chunks if is_pool(study.id) else _column_chunks)(study.id, opened, part)
     return {"csv": _csv, "json": _json, "parquet": _parquet}[kind](columns, part)
 
 
@@ -54,7 +56,9 @@ def _exportable(study: Study) -> Opened:
         raise Refusal("wrong-state", f"reports are exported once the study is closed; it is {study.state}")
     opened = read_definition(study.definition, study.sha256)
     minimum = int(opened.document["minimum_n"])
-    if Submission.objects.filter(study=study.id).count() < minimum:
+    if is_pool(study.id):
+        pools.check_enough_workers(study.id, minimum)
+    elif Submission.objects.filter(study=study.id).count() < minimum:
         raise Refusal("below-minimum", f"reports are exported from {minimum} submissions on", minimum_n=minimum)
     return opened
 
@@ -108,7 +112,7 @@ def _json(columns: Iterator[dict[str, list[Any]]], part: Part) -> Iterator[bytes
     yield b"]\n"
 
 
-class _Pieces(io.RawIOBase):
+class FilePieces(io.RawIOBase):
     """A file that hands on what is written to it."""
 
     def __init__(self) -> None:
@@ -130,7 +134,7 @@ class _Pieces(io.RawIOBase):
 def _parquet(columns: Iterator[dict[str, list[Any]]], part: Part) -> Iterator[bytes]:
     metadata = {METADATA_KEY: json.dumps(channels_json(part.channels, part.domain), ensure_ascii=False).encode()}
     schema = pa.schema(_SCHEMA, metadata=metadata)
-    pieces = _Pieces()
+    pieces = FilePieces()
     with pq.ParquetWriter(pa.PythonFile(pieces, mode="w"), schema) as writer:
         for chunk in columns:
             writer.write_table(pa.table(chunk, schema=schema))

@@ -21,15 +21,19 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 
 FORMAT = "crowdveil-study/1"
+POOL_FORMAT = "crowdveil-pool/1"
 
 
-def build_definition(study: str, requester: str, draft: Draft, gold_commitment: str | None) -> dict[str, Any]:
-    """The public document of a study."""
+def build_definition(
+    study: str, requester: str, draft: Draft, gold_commitment: str | None, task_list: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The public document of a study; of a pool with the size and the Merkle root of its task list."""
     channels: dict[str, Channel] = {}
     levels = [_level(draft, level, channels) for level in draft.levels]
     _check_order(levels)
+    pool = {} if draft.pool is None else {"kind": "tasks", "pool": draft.pool.model_dump() | (task_list or {})}
     return {
-        "format": FORMAT,
+        "format": FORMAT if draft.pool is None else POOL_FORMAT,
         "id": study,
         "title": draft.title,
         "purpose": draft.purpose,
@@ -49,18 +53,21 @@ def build_definition(study: str, requester: str, draft: Draft, gold_commitment: 
         "questions": [question.model_dump(exclude={"gold"}) for question in draft.questions],
         "levels": levels,
         "channels": {sha256: channel.to_json() for sha256, channel in channels.items()},
+        **pool,
     }
 
 
 def _level(draft: Draft, level: Level, seen: dict[str, Channel]) -> dict[str, Any]:
     channels = channels_of(draft, level)
     seen.update({channel.sha256: channel for channel in channels.values()})
+    # A pool is charged batch by batch: its form is filled in that many times.
+    n_repeats = draft.pool.batch_size if draft.pool is not None else 1
     return {
         "name": level.name,
         "mechanism": level.mechanism,
         "protected": level.mechanism != "none",
         "pay_cents": level.pay_cents,
-        "charge": charge_of(list(channels.values()), draft.max_answers),
+        "charge": charge_of(list(channels.values()) * n_repeats, draft.max_answers),
         "channels": {question: channel.sha256 for question, channel in channels.items()},
     }
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from crowdveil.broker.pools.rules import PoolRules
 from crowdveil.broker.studies.questions import DraftPart, Option, Question, Text
 
 LEVELS = ("none", "low", "medium", "high")
@@ -42,8 +43,13 @@ class Selection(DraftPart):
 
 
 class Draft(DraftPart):
-    """Everything a study is."""
+    """Everything a study is.
 
+    A pool of tasks has `kind` "tasks", its rules in `pool`, and one question: the form that is filled in for each task.
+    Its quota counts batches, and a level's pay is that of a batch.
+    """
+
+    kind: Literal["survey", "tasks"] = "survey"
     title: Annotated[Option, Field(max_length=120)]
     purpose: Text
     goal: Literal["population", "truth"] = "population"
@@ -60,6 +66,7 @@ class Draft(DraftPart):
     budget_cents: Cents
     questions: list[Question] = Field(min_length=1, max_length=200)
     levels: list[Level] = Field(min_length=1, max_length=4)
+    pool: PoolRules | None = None
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Draft:
@@ -98,7 +105,25 @@ def _problems(draft: Draft) -> list[str]:
         "fairness belongs to greedy selection": (draft.selection.policy == "greedy") or not draft.selection.fairness,
         "minimum_n must not be above the quota": draft.minimum_n <= draft.quota,
     }
-    return [sentence for sentence, holds in checks.items() if not holds] + _skip_logic_problems(draft)
+    problems = [sentence for sentence, holds in checks.items() if not holds]
+    return problems + _pool_problems(draft) + _skip_logic_problems(draft)
+
+
+def _pool_problems(draft: Draft) -> list[str]:
+    if draft.kind == "survey":
+        return ["pool rules belong to a study of kind tasks"] if draft.pool is not None else []
+    form = draft.questions[0]
+    checks = {
+        "a study of kind tasks needs pool rules": draft.pool is not None,
+        "a pool has one question: the form that is filled in for each task": len(draft.questions) == 1,
+        "the form of a pool has no known truth and no skip logic; known truths stand in the task list": (
+            form.gold is None and form.show_if is None
+        ),
+        "a pool is labelled by whoever comes first, or by a listed assignment": draft.selection.policy == "first-come",
+        "a pool asks for the truth of each task: its goal is truth": draft.goal == "truth",
+        "max_answers and partial_pay are not for pools": draft.max_answers is None and not draft.partial_pay,
+    }
+    return [sentence for sentence, holds in checks.items() if not holds]
 
 
 def _skip_logic_problems(draft: Draft) -> list[str]:

@@ -14,7 +14,11 @@ from crowdveil.canonical_json import canonical, sha256_of
 
 def committed(draft: Draft) -> tuple[str, str | None]:
     """What is kept secret, and the commitment that stands in the definition; ("", None) without gold."""
-    truths = {question.id: question.gold for question in draft.questions if question.gold is not None}
+    return commit({question.id: question.gold for question in draft.questions if question.gold is not None})
+
+
+def commit(truths: dict[str, str]) -> tuple[str, str | None]:
+    """The salted commitment to the truths of some questions or tasks."""
     if not truths:
         return "", None
     secret = {"salt": secrets.token_hex(32), "truths": truths}

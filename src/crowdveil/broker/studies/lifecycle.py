@@ -13,6 +13,16 @@ from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
+from crowdveil.broker.pools.closing import seal_pool
+from crowdveil.broker.pools.task_list import (
+    check_same_kind,
+    create_pool,
+    discard_pool,
+    is_pool,
+    known_truths,
+    list_document,
+)
+from crowdveil.broker.pools.updates import update_labels
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.batches import make_batch
 from crowdveil.broker.studies import gold, public_log, quasi_identifiers
@@ -33,12 +43,15 @@ def create(owner: Account, draft: Draft) -> Study:
     _check_draft(draft)
     with write():
         study = Study.objects.create(owner=owner, draft=draft.model_dump_json())
+        if draft.kind == "tasks":
+            create_pool(study.id)
         record(owner.id, "study.create", study.id)
     return study
 
 
 def revise(study: Study, draft: Draft) -> Study:
     _must_be(study, "draft")
+    check_same_kind(draft_of(study), draft)
     _check_draft(draft)
     with write():
         changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
@@ -53,7 +66,8 @@ def discard(study: Study) -> None:
     _must_be(study, "draft")
     with write():
         record(study.owner_id, "study.discard", study.id)
-        Study.objects.filter(id=study.id, state="draft").delete()
+        if Study.objects.filter(id=study.id, state="draft").delete()[0]:
+            discard_pool(study.id)
 
 
 def copy(study: Study) -> Study:
@@ -87,9 +101,11 @@ def start(study: Study) -> Study:
 
 def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
     _check_draft(draft)
-    kept, commitment = gold.committed(draft)
+    pool = draft.kind == "tasks"
+    kept, commitment = gold.commit(known_truths(study.id)) if pool else gold.committed(draft)
+    task_list = list_document(study.id) if pool else None
     try:
-        definition = build_definition(study.id, study.owner.name or "", draft, commitment)
+        definition = build_definition(study.id, study.owner.name or "", draft, commitment, task_list)
     except InputError as error:
         raise Refusal("invalid", str(error)) from None
     sha256 = sha256_of(definition)
@@ -151,9 +167,24 @@ def close(study: Study) -> Study:
         Purse.objects.filter(study=study.id).update(accepting=False)
         _advance(study, study.state, "closed")
     study.refresh_from_db()
-    seal(study.id)
-    make_batch(study, final=True)
+    seal_study(study)
+    estimate_finally(study)
     return study
+
+
+def seal_study(study: Study) -> None:
+    """Break every link from reports to workers."""
+    if is_pool(study.id):
+        seal_pool(study.id)
+    seal(study.id)
+
+
+def estimate_finally(study: Study) -> None:
+    """The last estimates of a study that is closed."""
+    if is_pool(study.id):
+        update_labels(study, final=True)
+    else:
+        make_batch(study, final=True)
 
 
 def finish_closing() -> None:
@@ -162,10 +193,10 @@ def finish_closing() -> None:
     # All keys first: an estimate that fails must not leave anybody's reports linked to them.
     for study in closed:
         if keys.has_study_key(study.id):
-            seal(study.id)
+            seal_study(study)
     for study in closed:
         try:
-            make_batch(study, final=True)
+            estimate_finally(study)
         except Exception as error:  # noqa: BLE001  # of one study; the others have theirs to get
             _log.warning("last estimates failed", extra={"study": study.id, "error": type(error).__name__})
 

@@ -28,6 +28,7 @@ def card(study: Study) -> dict[str, Any]:
     document = opened(study).document
     names = ("id", "title", "purpose", "requester", "linkable", "protects_participation")
     return {name: document[name] for name in names} | {
+        "kind": document.get("kind", "survey"),
         "state": study.state,
         "sha256": study.sha256,
         "n_questions": len(document["questions"]),

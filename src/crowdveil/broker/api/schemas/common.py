@@ -102,9 +102,10 @@ class CardLevel(Given):
 
 
 class Card(Given):
-    """A study in a list."""
+    """A study in a list; of kind `tasks` where it is labelled in batches."""
 
     id: Hex32
+    kind: Literal["survey", "tasks"]
     title: str
     purpose: str
     requester: str

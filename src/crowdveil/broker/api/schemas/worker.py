@@ -50,6 +50,15 @@ class SpendLine(Given):
     day: str
 
 
+class OneByOneLine(Given):
+    """Answers to a pool that are protected one by one: each at most at `epsilon_nano`, listed beside the sums."""
+
+    study: Hex32
+    level: LevelName
+    epsilon_nano: int
+    count: int
+
+
 class Earned(Given):
     period: str
     cents: int
@@ -95,6 +104,7 @@ class Everything(Given):
     account: dict[str, Any]
     budget: Budget
     ledger: list[SpendLine]
+    one_by_one: list[OneByOneLine]
     consents: list[dict[str, Any]]
     reservations: list[dict[str, Any]]
     payments: Statement
