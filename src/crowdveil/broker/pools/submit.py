@@ -123,9 +123,11 @@ def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any
         raise Refusal("not-found", "no such batch is leased to you; it was sent, given back or never leased")
     _check_batch(parcel, batch)
     pay, receipt = batch_pay(parcel.study.opened, level, len(batch.tasks)), random_id()
-    hold = reservations.find(study, sender.account)
     with write():
         with inside("ledger"):
+            # Looked for under the lock: a renewal that holds anew after an earlier look would never be settled.
+            budget.lock(sender.account)
+            hold = reservations.find(study, sender.account)
             budget.settle(sender.account, _mirror_charge(sender, parcel), hold.charge if hold else NOTHING)
             if hold is not None and not reservations.take(hold):
                 raise budget.hold_gone()
