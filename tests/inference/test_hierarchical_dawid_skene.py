@@ -16,7 +16,8 @@ from scipy.stats import dirichlet_multinomial
 from crowdveil import Answers, Choices, InputError, Reports
 from crowdveil.inference import HierarchicalDawidSkene, Majority
 from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.methods.hierarchical_dawid_skene import Crowd, Dirichlets
+from crowdveil.inference.methods.hierarchical_dawid_skene import Crowd
+from crowdveil.inference.priors.dirichlet_multinomial import Dirichlets
 
 Array = NDArray[Any]
 
