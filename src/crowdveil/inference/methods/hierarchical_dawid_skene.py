@@ -41,7 +41,12 @@ from crowdveil.inference.engine.blocks import context_of
 from crowdveil.inference.estimation import carried_over, finished, fit_model, gold_codes, known_start
 from crowdveil.inference.kernels.layout import Layout
 from crowdveil.inference.models.categorical_em import ChoiceModel, Precision, working_precision
-from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, channel_worth, table_channels
+from crowdveil.inference.observations.debiasing import (
+    CLASS_SMOOTHING,
+    channel_worth,
+    noise_of,
+    table_channels,
+)
 from crowdveil.inference.observations.likelihood import TINY, emission_of
 from crowdveil.inference.observations.response_rate import answered_scores, shares
 from crowdveil.inference.priors.dirichlet_multinomial import STRENGTHS, Dirichlets, log_logistic
@@ -116,6 +121,8 @@ class HierarchicalModel(ChoiceModel):
 
     reports_per_answer: Array
     """By channel."""
+    noise: float
+    """The same over all channels."""
     class_prior: float
 
     objective: ClassVar[str] = "evidence lower bound"
@@ -151,7 +158,7 @@ class HierarchicalModel(ChoiceModel):
         crowd = Crowd.unpack(parameters["crowd"], n_options)
         attentive, inattentive = self._laws(counts, crowd)
         weight, rate = parameters["attentive"], self._response_rate(counts)
-        noise = float(self.reports_per_answer.mean())
+        noise = self.noise
         draws, strength = attentive.fit_strength(crowd.strength, weight, median=TYPICAL_STRENGTH)
         mean = self._to_answers(draws, attentive, crowd.mean, rate)
         mean += TYPICAL_ANSWERS * noise * typical_confusion(n_options)
@@ -215,7 +222,7 @@ class HierarchicalModel(ChoiceModel):
         weight = expit(logs - others)
         mean_log = weight[:, None, None] * attentive.mean_log()
         mean_log += (1 - weight)[:, None, None] * inattentive.mean_log()
-        noise, n_options = float(self.reports_per_answer.mean()), self.emission.n_options
+        noise, n_options = self.noise, self.emission.n_options
         typical = TYPICAL_ANSWERS * noise * typical_confusion(n_options)
         bound = np.logaddexp(logs, others).sum() - (counts * mean_log).sum()
         bound += (typical * np.log(np.maximum(crowd.mean, TINY))).sum()
@@ -312,7 +319,9 @@ class HierarchicalDawidSkene(IterativeMethod):
             emission=emission,
             precision=working_precision(self.precision, context.n_reports),
             reports_per_answer=reports,
-            class_prior=self.class_smoothing * float(reports.mean()),
+            noise=noise_of(channels),
+            # As in dawid-skene: free confusions can pass for lopsided classes.
+            class_prior=self.class_smoothing * noise_of(channels),
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
