@@ -3,6 +3,7 @@
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.requester import Requester
 from crowdveil.client.study import Study, StudyError
-from crowdveil.client.worker import MirrorError, Sent, Worker
+from crowdveil.client.submission import MirrorError, Sent
+from crowdveil.client.worker import Worker
 
 __all__ = ["Broker", "MirrorError", "ProblemError", "Requester", "Sent", "Study", "StudyError", "Worker"]

@@ -11,57 +11,30 @@ import hashlib
 import json
 import math
 import secrets
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
+from crowdveil.accounting import Budget, Ledger, SqliteStorage
 from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.labelling import PoolTask, Sitting, ceiling_fact
 from crowdveil.client.public_log import follow
-from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
-from crowdveil.domain import EMPTY
+from crowdveil.client.submission import MirrorError, Sent, cells_at_stake, encode_answers, study_spends
 from crowdveil.entropy import Entropy, SystemEntropy
-from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.guarantee import round_up
+from crowdveil.errors import InputError
 from crowdveil.sampler import draw
 
 _ME = "me"
 _USUAL_CAP = 4.0
 # Refusals for which the broker looked whether it has this very submission, and has not.
 _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What left the device, the broker's receipt for it, the level, and whether that level protects the answers."""
-
-    reports: tuple[dict[str, Any], ...]
-    receipt: dict[str, Any]
-    level: str
-    protected: bool
-
-
-class MirrorError(CrowdveilError):
-    """The broker's copy of the budget says that more ε was spent than this device knows of; nothing was counted yet."""
-
-    def __init__(self, claimed: float, known: float) -> None:
-        self.claimed, self.known = claimed, known
-        super().__init__(
-            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if "
-            "you answered on another device, or this one was set back, count it with catch_up (crowdveil answer "
-            "catch-up); if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up "
-            "--dismiss)"
-        )
 
 
 class Worker:
@@ -216,7 +189,7 @@ class Worker:
             raise InputError("this study is a pool of tasks", fix="label its tasks in batches")
         chosen = _level(study, level or self._memory.fact("default_level") or "medium")
         if (parcel := self._storage.kept(_ME, _key(study))) is None:
-            parcel = self._made(study, chosen, _codes(study, answers))
+            parcel = self._made(study, chosen, encode_answers(study, answers))
         elif self._memory.receipt(study.id) is None and self._memory.fact(_left(study)) is None:
             self._check_unanswered(study)
         return self._send(study, json.loads(parcel))
@@ -228,7 +201,7 @@ class Worker:
 
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
-        spends, at_stake = _spends(study, level, codes), _at_stake(study, level)
+        spends, at_stake = study_spends(study, level, codes), cells_at_stake(study, level)
         self._check_mirror()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
@@ -393,35 +366,3 @@ def _level(study: Study, name: str) -> Level:
     if name not in study.levels:
         raise InputError(f"this study has the levels {', '.join(study.levels)}; got {name}", fix="choose one of them")
     return study.levels[name]
-
-
-def _codes(study: Study, answers: dict[str, Any]) -> dict[str, int]:
-    """Question → answer code for every report that will be drawn: all questions where participation is protected."""
-    questions = study.questions
-    unknown = set(answers) - {question["id"] for question in questions}
-    if unknown:
-        raise InputError(f"this study has no question {sorted(unknown)[0]!r}")
-    given = shown(questions, answers)
-    most = study.definition["max_answers"]
-    if most is not None and len(given) > most:
-        raise InputError(f"at most {most} questions of this study may be answered; got {len(given)}")
-    codes = {question["id"]: code_of(question, given.get(question["id"])) for question in questions}
-    if study.protects_participation:
-        return codes
-    answered = {question: code for question, code in codes.items() if code != EMPTY}
-    if not answered:
-        raise InputError("answer at least one question")
-    return answered
-
-
-def _spends(study: Study, level: Level, codes: dict[str, int]) -> list[Spend]:
-    """Every report that will be drawn, those through one channel together."""
-    counted = Counter(level.channels[question] for question in codes)
-    return [
-        Spend.through(channel, name=str(study.definition["title"]), count=count) for channel, count in counted.items()
-    ]
-
-
-def _at_stake(study: Study, level: Level) -> int | None:
-    """How many of the reports are charged, the dearest: 2t of them where at most t are answered."""
-    return level.charge["reports"] if level.charge is not None and study.protects_participation else None
