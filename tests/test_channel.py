@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Channel, Choices, Scale, identity
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.channel.encoding import Clamp, Rotate, Subset, Table, compact_form, integer_row, mean_row
 from crowdveil.errors import ChannelError
 
@@ -29,7 +29,7 @@ def table(*rows: list[int], bits: int = 32, outputs: tuple[str, ...] | None = No
 
 def signed(fields: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in fields.items() if key != "sha256"}
-    return rest | {"sha256": sha256_of(rest)}
+    return rest | {"sha256": sha256_hex(rest)}
 
 
 def test_epsilon_is_the_largest_ratio_within_a_column() -> None:
@@ -156,7 +156,7 @@ def test_what_is_not_a_wire_form_is_refused(data: object) -> None:
 
 def test_the_wire_form_names_what_it_is() -> None:
     wire = binary().to_json()
-    assert wire["sha256"] == binary().sha256 == sha256_of({k: v for k, v in wire.items() if k != "sha256"})
+    assert wire["sha256"] == binary().sha256 == sha256_hex({k: v for k, v in wire.items() if k != "sha256"})
     assert json.loads(json.dumps(wire)) == wire
     assert {binary(), binary()} == {binary()}
 

@@ -7,13 +7,13 @@ from threading import Thread
 
 import pytest
 
-from crowdveil.progress import Step, ToldFile, counted, heard_by, tell
+from crowdveil.progress import ProgressFile, Step, count_progress, progress_listener, report_progress
 
 
 def test_an_item_is_told_when_it_is_done_and_not_when_it_is_begun() -> None:
     events: list[str] = []
-    with heard_by(lambda step: events.append(str(step))):
-        for item in counted("ab", "letters"):
+    with progress_listener(lambda step: events.append(str(step))):
+        for item in count_progress("ab", "letters"):
             events.append(item)
     assert events == ["a", "1 of 2 letters", "b", "2 of 2 letters"]
 
@@ -27,13 +27,13 @@ def test_the_share_is_known_only_where_the_end_is() -> None:
 
 def test_whoever_listened_before_listens_again_even_after_a_failure() -> None:
     outer: list[Step] = []
-    with heard_by(outer.append):
-        with heard_by(None):
-            tell("parts", 1)
-        with pytest.raises(ZeroDivisionError), heard_by(None):
+    with progress_listener(outer.append):
+        with progress_listener(None):
+            report_progress("parts", 1)
+        with pytest.raises(ZeroDivisionError), progress_listener(None):
             raise ZeroDivisionError
-        tell("whole", 1)
-    tell("nobody", 1)
+        report_progress("whole", 1)
+    report_progress("nobody", 1)
     assert outer == [Step("whole", 1)]
 
 
@@ -41,7 +41,7 @@ def test_a_file_tells_how_far_it_was_read_whatever_thread_reads_it(tmp_path: Pat
     path = tmp_path / "some.csv"
     path.write_bytes(b"x" * 3_000_000)
     steps: list[Step] = []
-    with heard_by(steps.append), ToldFile(path) as file:
+    with progress_listener(steps.append), ProgressFile(path) as file:
         reading = Thread(target=lambda: [file.read(2_000_000), file.read(), file.read()])
         reading.start()
         reading.join()

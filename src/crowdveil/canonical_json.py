@@ -12,7 +12,7 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def sha256_of(value: object) -> str:
+def sha256_hex(value: object) -> str:
     """The hash of the canonical JSON, in hexadecimal."""
     return hashlib.sha256(canonical(value)).hexdigest()
 

@@ -101,10 +101,10 @@ for answers of people, or entropy_from(42) for a simulation that can be repeated
 
 def uniforms(entropy: Entropy, n: int) -> NDArray[np.float64]:
     """`n` floats strictly inside (0, 1): for research mechanisms and simulated crowds, never for shipped channels."""
-    return uniform_of(np.right_shift(words(entropy, n, bits=64), np.uint64(64 - UNIFORM_BITS)))
+    return mantissas_to_uniform(np.right_shift(words(entropy, n, bits=64), np.uint64(64 - UNIFORM_BITS)))
 
 
-def uniform_of(mantissas: NDArray[Any]) -> NDArray[np.float64]:
+def mantissas_to_uniform(mantissas: NDArray[Any]) -> NDArray[np.float64]:
     """The float that stands for each integer in [0, 2^UNIFORM_BITS), rising with it."""
     return (mantissas.astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
 

@@ -27,7 +27,7 @@ class InputError(CrowdveilError, ValueError):
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        place = ", ".join(
+        location = ", ".join(
             part
             for part in (
                 self.source,
@@ -36,7 +36,7 @@ class InputError(CrowdveilError, ValueError):
             )
             if part
         )
-        return (f"{place}: " if place else "") + self.problem + (f"; {self.fix}" if self.fix else "")
+        return (f"{location}: " if location else "") + self.problem + (f"; {self.fix}" if self.fix else "")
 
     def at(self, *, row: int | None = None, field: str = "", source: str = "") -> InputError:
         """The same error with its place filled in by whoever knows it."""

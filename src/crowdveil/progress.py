@@ -29,9 +29,9 @@ class Step:
     tol: float | None = None
 
     def __str__(self) -> str:
-        bound = "" if self.of is None else f" of{' at most' * self.at_most} {_spelled(self.of)}"
+        bound = "" if self.of is None else f" of{' at most' * self.at_most} {_format_number(self.of)}"
         rest = "" if self.rest is None else f", change {self.rest:.1e} (ends at {self.tol:.0e})"
-        return f"{_spelled(self.done)}{bound} {self.what}{rest}"
+        return f"{_format_number(self.done)}{bound} {self.what}{rest}"
 
     @property
     def share(self) -> float | None:
@@ -39,7 +39,7 @@ class Step:
         return None if self.at_most or not self.of else self.done / self.of
 
 
-def _spelled(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.1f}"
 
 
@@ -47,7 +47,7 @@ Listener: TypeAlias = Callable[[Step], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-def tell(
+def report_progress(
     what: str,
     done: float,
     of: float | None = None,
@@ -68,7 +68,7 @@ def tell(
 
 
 @contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
+def progress_listener(listener: Listener | None) -> Iterator[None]:
     """Work in here tells this listener; with None nobody, as is right for the parts of what is counted as a whole."""
     before = _listener.set(listener)
     try:
@@ -77,7 +77,7 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
         _listener.reset(before)
 
 
-def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
+def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
     """The items, telling after each how many are done.
 
     >>> with heard_by(print):
@@ -87,10 +87,10 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
     """
     for number, item in enumerate(items, start=1):
         yield item
-        tell(what, number, len(items))
+        report_progress(what, number, len(items))
 
 
-class ToldFile(io.BufferedReader):
+class ProgressFile(io.BufferedReader):
     """A file that tells how much of it was read, to whoever listened when it was opened: Arrow reads in threads."""
 
     def __init__(self, path: Path) -> None:

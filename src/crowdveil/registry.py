@@ -13,7 +13,7 @@ from crowdveil.errors import InputError
 Member = TypeVar("Member")
 
 
-def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: Mapping[str, Any]) -> Member:
+def create(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: Mapping[str, Any]) -> Member:
     """The member of that name with these parameters.
 
     >>> from crowdveil.mechanisms import RandomizedResponse
@@ -23,7 +23,7 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     """
     kind = kinds.get(name) or _load_installed(family, name)
     if kind is None:
-        raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}", fix=meant(name, kinds))
+        raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}", fix=did_you_mean(name, kinds))
     check_names(f"{family} {name}", kind, parameters)
     for missing in missing_parameters(kind, parameters):
         raise InputError(f"{family} {name} needs {missing}", fix=f"pass {missing}=…")
@@ -45,7 +45,7 @@ def _load_installed(family: str, name: str) -> Any:
     return next((point.load() for point in offered), None)
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The cure for a name that is nearly right; nothing where none is near.
 
     >>> meant("Randomised-respons", ["none", "randomized-response"])
@@ -63,5 +63,5 @@ def check_names(whose: str, kind: type[Any], parameters: Iterable[str]) -> None:
             raise InputError(
                 f"{whose} has {f'the parameters {listed}' if (listed := ', '.join(names)) else 'no parameters'};"
                 f" got {parameter!r}",
-                fix=meant(parameter, names),
+                fix=did_you_mean(parameter, names),
             )

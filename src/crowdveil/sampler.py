@@ -18,7 +18,7 @@ from crowdveil.channel.encoding import Rotate
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, words
 from crowdveil.errors import DomainError
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 # Entropy is taken in slices that stay in the processor's cache.
 _SLICE = 1 << 15
@@ -40,7 +40,7 @@ def draw(channel: Channel, answers: NDArray[Any], entropy: Entropy) -> NDArray[n
     for start in range(0, len(inputs), _SLICE):
         part = slice(start, min(start + _SLICE, len(inputs)))
         reports[part] = through(inputs[part], words(entropy, part.stop - part.start, bits=channel.bits))
-        tell("reports drawn", part.stop, len(inputs))
+        report_progress("reports drawn", part.stop, len(inputs))
     return reports
 
 
@@ -100,7 +100,7 @@ class Thresholds:
             sums = channel.weights.cumsum(axis=1, dtype=np.uint64)
         # The last output that can happen. A threshold behind it is 2^bits, which wraps to 0 in 64 bits.
         last = len(channel.outputs) - 1 - np.argmax(channel.weights[:, ::-1] > 0, axis=1)
-        self.thresholds = [own[:end] for own, end in zip(sums, last.tolist(), strict=True)]
+        self.thresholds = [row_sums[:end] for row_sums, end in zip(sums, last.tolist(), strict=True)]
 
     def __call__(self, inputs: _Rows, word: NDArray[Any]) -> NDArray[Any]:
         wide = word.astype(np.uint64, copy=False)
@@ -130,8 +130,11 @@ class Guided:
         first = np.arange(1 << self._bits, dtype=np.uint64) << np.uint64(channel.bits - self._bits)
         last = first + np.uint64((1 << (channel.bits - self._bits)) - 1)
         guide = np.empty((len(thresholds), len(first)), dtype=np.int16)
-        for row, own in enumerate(thresholds):
-            low, high = np.searchsorted(own, first, side="right"), np.searchsorted(own, last, side="right")
+        for row, row_thresholds in enumerate(thresholds):
+            low, high = (
+                np.searchsorted(row_thresholds, first, side="right"),
+                np.searchsorted(row_thresholds, last, side="right"),
+            )
             guide[row] = np.where(low == high, low, -1)
         self._guide = guide.ravel()
 

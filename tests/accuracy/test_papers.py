@@ -16,7 +16,7 @@ from crowdveil.papers import Settings
 from crowdveil.papers.core.datasets import numeric
 from crowdveil.papers.core.reproduction import select
 from crowdveil.papers.core.run import read_rows, write_rows
-from crowdveil.papers.li.trial import as_answers, duchenne, error_rate, mechanism_of
+from crowdveil.papers.li.trial import as_answers, build_mechanism, duchenne, error_rate
 from crowdveil.papers.loki.errors import rmse
 from crowdveil.papers.loki.films import Films
 from crowdveil.papers.loki.selection import SPEND, STOP, Figure2a, stopping_gap
@@ -45,7 +45,7 @@ def test_duchenne_has_the_published_counts_and_one_layer_loses_as_published(sett
     assert counts == (2134, 64, 17729, 159)
     before = error_rate(Majority().fit(Reports.unprotected(data.answers)), data.truth)
     for epsilon, published in ((1.0, 0.12), (0.5, 0.17)):
-        mechanism = mechanism_of("one", epsilon)
+        mechanism = build_mechanism("one", epsilon)
         after = [
             error_rate(Majority().fit(as_answers(mechanism.randomize(data.answers, Keystream(seed)))), data.truth)
             for seed in settings.seeds(100)
@@ -111,7 +111,7 @@ def test_stopping_at_no_gain_beats_spending_everything_at_the_largest_budget(set
     figure = Figure2a()
     top = figure.budgets[-1]
     drawn = Settings(settings.seed, trials=20, quick=True)
-    rows = figure.measured(Films.load(settings), drawn, figure.reading, [top], [STOP, SPEND])
+    rows = figure.measure(Films.load(settings), drawn, figure.reading, [top], [STOP, SPEND])
     mean, error = stopping_gap(rows, top)
     print(f"Loki, C = {top:g}: stopping {rmse(rows, STOP, top):.3f}, spending all {rmse(rows, SPEND, top):.3f}")
     print(f"squared error, stopping − spending: {mean:+.3f} ± {error:.3f}")

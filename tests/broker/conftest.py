@@ -215,9 +215,9 @@ def make_draft() -> Callable[..., dict[str, Any]]:
 @pytest.fixture(scope="session")
 def django_here(homes: Path) -> Path:
     """Django in this process, for tests that look at models rather than over HTTP."""
-    from crowdveil.broker.bootstrap import Place, migrate
+    from crowdveil.broker.bootstrap import BrokerEnvironment, migrate
 
-    place = Place(new_home(homes, "here"))
+    place = BrokerEnvironment(new_home(homes, "here"))
     place.enter()
     from django.contrib.auth.hashers import ScryptPasswordHasher
 

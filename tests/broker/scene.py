@@ -23,13 +23,13 @@ class Scene:
     def __init__(self, draft: dict[str, Any], owner: Any = None, *, pilot: bool = False) -> None:
         from crowdveil.broker.identity.models import Account
         from crowdveil.broker.studies import lifecycle
-        from crowdveil.broker.studies.definition_cache import frozen
+        from crowdveil.broker.studies.definition_cache import get_frozen_study
         from crowdveil.broker.studies.draft import Draft
 
         self.owner = owner or Account.objects.create(role="requester", name=f"lab {secrets.token_hex(6)}")
         self.study = lifecycle.create(self.owner, Draft.model_validate(draft))
         (lifecycle.start_pilot if pilot else lifecycle.start)(self.study)
-        self.frozen = frozen(self.study.id)
+        self.frozen = get_frozen_study(self.study.id)
         self.opened = self.frozen.opened
 
     def worker(self, epsilon_cap: float = 100.0, level: str = "medium") -> Any:
@@ -43,15 +43,17 @@ class Scene:
         return reserve(account.id, self.opened, self.opened.levels[level])[0]
 
     def submit(self, account: Any, codes: dict[str, int], level: str = "medium") -> dict[str, Any]:
-        from crowdveil.broker.submissions.submit import Parcel, Sender, submit
+        from crowdveil.broker.submissions.submit import Submitter, ValidatedSubmission, submit
         from crowdveil.broker.submissions.validation import check
 
         chosen = self.opened.levels[level]
         reports = [Report(q, chosen.channels[self.opened.position[q]], code) for q, code in codes.items()]
         self.withdrawal_key = secrets.token_bytes(32)
         digest = hashlib.sha256(self.withdrawal_key).hexdigest()
-        parcel = Parcel(self.frozen, chosen, check(self.opened, chosen, reports), digest, secrets.token_hex(16))
-        return submit(Sender(account.id, account.payee), parcel)[0].spelled()
+        parcel = ValidatedSubmission(
+            self.frozen, chosen, check(self.opened, chosen, reports), digest, secrets.token_hex(16)
+        )
+        return submit(Submitter(account.id, account.payee), parcel)[0].to_json()
 
     def budget(self, account: Any) -> Any:
         from crowdveil.broker.ledger.models import Budget

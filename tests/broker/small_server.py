@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from crowdveil.broker.bootstrap import Place
+from crowdveil.broker.bootstrap import BrokerEnvironment
 
-Place(Path(sys.argv[2])).enter()
+BrokerEnvironment(Path(sys.argv[2])).enter()
 
 from crowdveil.broker import server  # noqa: E402
 from crowdveil.broker.middleware.request_log import start_logging  # noqa: E402

@@ -145,10 +145,10 @@ def test_a_flood_of_new_names_does_not_free_those_who_used_up_their_rate(monkeyp
 def test_half_an_ipv6_address_and_a_mapped_one_are_not_new_networks(django_here: Path) -> None:
     from django.test import RequestFactory
 
-    from crowdveil.broker.middleware.rate_limit import network_of
+    from crowdveil.broker.middleware.rate_limit import client_network
 
     def network(address: str, **options: int) -> str:
-        return network_of(RequestFactory().get("/", REMOTE_ADDR=address), **options)
+        return client_network(RequestFactory().get("/", REMOTE_ADDR=address), **options)
 
     assert network("2001:db8:1:2:3::4") == network("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
     assert network("::ffff:192.0.2.7", v4_bits=32) == network("192.0.2.7", v4_bits=32) == "192.0.2.7/32"

@@ -165,7 +165,7 @@ def test_a_pilot_has_few_places_and_opening_lifts_them(django_here: Path, make_d
     assert scene.study.sha256 == before
     scene.submit(scene.worker(), {"ill": 0, "days": 0})
     with refused("wrong-state"):
-        lifecycle.revise(scene.study, lifecycle.draft_of(scene.study))
+        lifecycle.revise(scene.study, lifecycle.read_draft(scene.study))
 
 
 def test_payouts_pay_each_cent_once(django_here: Path, make_draft: Any) -> None:

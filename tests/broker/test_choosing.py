@@ -169,21 +169,21 @@ def test_counted_answers_alone_let_a_greedy_choice_go_on(django_here: Path, make
 
 
 def test_an_answer_that_is_not_counted_yet_changes_nobodys_invitation(django_here: Path, make_draft: Any) -> None:
-    from crowdveil.broker.results.history import history_of
+    from crowdveil.broker.results.history import build_history
 
     panel = Panel(make_draft)
-    before, first = history_of(panel.scene.study), panel.invited()
+    before, first = build_history(panel.scene.study), panel.invited()
     panel.answer(min(first), 4)
     panel.count()
     panel.refine()
-    after = history_of(panel.scene.study)
+    after = build_history(panel.scene.study)
     assert before is not None
     assert after is not None
     assert panel.invited() == first
     assert (before.norm == after.norm).all()
     panel.answer(max(first), 0)
     panel.count()
-    counted = history_of(panel.scene.study)
+    counted = build_history(panel.scene.study)
     assert counted is not None
     assert len(counted.norm) == len(before.norm)
     assert (counted.norm != before.norm).any()

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil.accounting import Spend
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.client import Broker, MirrorError, ProblemError, Study, StudyError, Worker
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import BudgetError, InputError
@@ -33,9 +33,9 @@ def signed(sqlite_server: Any, make_draft: Any) -> dict[str, Any]:
 
 def rehash(signed: dict[str, Any]) -> None:
     """What a broker that serves somebody a special study would do, short of forging its own signature."""
-    signed["sha256"] = signed["log"]["sha256"] = sha256_of(signed["definition"])
+    signed["sha256"] = signed["log"]["sha256"] = sha256_hex(signed["definition"])
     fields = {name: value for name, value in signed["log"].items() if name != "entry"}
-    signed["log"]["entry"] = sha256_of(fields)
+    signed["log"]["entry"] = sha256_hex(fields)
 
 
 def weaken(signed: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ def test_a_tampered_study_is_refused(signed: dict[str, Any], name: str) -> None:
     spoilt = copy.deepcopy(signed)
     change(spoilt)
     with pytest.raises(StudyError, match=sentence):
-        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+        Study.verify(spoilt, spoilt["log"], signed["public_key"])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_even_a_signed_study_is_refused_when_its_channels_lie(
     rehash(spoilt)
     monkeypatch.setattr("crowdveil.client.study.check_signature", lambda *_: None)
     with pytest.raises(StudyError, match=sentence):
-        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+        Study.verify(spoilt, spoilt["log"], signed["public_key"])
 
 
 def test_a_level_whose_name_promises_protection_must_have_it(
@@ -128,12 +128,12 @@ def test_a_level_whose_name_promises_protection_must_have_it(
     rehash(spoilt)
     monkeypatch.setattr("crowdveil.client.study.check_signature", lambda *_: None)
     with pytest.raises(StudyError, match="level none, and no other, is unprotected"):
-        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+        Study.verify(spoilt, spoilt["log"], signed["public_key"])
     level["name"] = "none"
     definition["protects_participation"] = True
     rehash(spoilt)
     with pytest.raises(StudyError, match="protects nothing"):
-        Study.checked(spoilt, spoilt["log"], signed["public_key"])
+        Study.verify(spoilt, spoilt["log"], signed["public_key"])
 
 
 def test_the_broker_opens_no_study_whose_higher_level_hides_less(sqlite_server: Any, make_draft: Any) -> None:
@@ -168,7 +168,7 @@ def another_log(content: dict[str, Any]) -> None:
     """Every line well-formed and chained, and yet not the log that everybody else sees."""
     for line in content["items"]:
         line["day"] = "2020-01-01"
-        line["entry"] = sha256_of({name: value for name, value in line.items() if name != "entry"})
+        line["entry"] = sha256_hex({name: value for name, value in line.items() if name != "entry"})
 
 
 def test_a_log_that_changes_between_two_looks_is_refused(
@@ -230,7 +230,7 @@ def unchain(content: dict[str, Any]) -> None:
     """Every line fits its own hash and its place, but none names the one before."""
     for line in content["items"]:
         line["previous"] = "1" * 64
-        line["entry"] = sha256_of({name: value for name, value in line.items() if name != "entry"})
+        line["entry"] = sha256_hex({name: value for name, value in line.items() if name != "entry"})
 
 
 def test_a_log_that_is_not_a_chain_is_refused(signed: dict[str, Any], sqlite_server: Any, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_another_study_than_the_one_asked_for_is_refused(
 
 
 def test_an_untouched_study_is_accepted(signed: dict[str, Any]) -> None:
-    study = Study.checked(signed, signed["log"], signed["public_key"])
+    study = Study.verify(signed, signed["log"], signed["public_key"])
     assert list(study.levels) == ["low", "medium"]
     assert study.protects_participation
 

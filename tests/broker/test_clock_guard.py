@@ -53,7 +53,7 @@ def test_a_jump_of_the_clock_destroys_nothing(shift: Shift, make_draft: Any, day
     from crowdveil.broker import clock
     from crowdveil.broker.identity.attempts import forget_sources
     from crowdveil.broker.identity.models import Token
-    from crowdveil.broker.identity.tokens import bearer_of, forget_expired
+    from crowdveil.broker.identity.tokens import find_bearer, forget_expired
     from crowdveil.broker.ledger.reservations import find, release_expired
 
     scene = Scene(make_draft())
@@ -69,7 +69,7 @@ def test_a_jump_of_the_clock_destroys_nothing(shift: Shift, make_draft: Any, day
     assert Token.objects.filter(id__in=(token.id, session.id)).count() == 2
     assert find(scene.study.id, keeper.id) is not None
     shift()
-    assert bearer_of(text) is not None
+    assert find_bearer(text) is not None
 
 
 def test_the_clock_is_trusted_again_once_it_is_back(shift: Shift) -> None:

@@ -47,14 +47,14 @@ def test_the_largest_ordinary_drafts_are_allowed(make: Any) -> None:
 
 
 def test_equal_channels_are_one(make: Any) -> None:
-    from crowdveil.broker.studies.channels import channels_of
+    from crowdveil.broker.studies.channels import build_channels
 
     first, second = make(questions=scales(2, 7), levels=LAPLACE), make(questions=scales(1, 7), levels=LAPLACE)
-    channels = channels_of(first, first.levels[0])
-    assert channels_of(second, second.levels[0])["q0"] is channels["q0"]
+    channels = build_channels(first, first.levels[0])
+    assert build_channels(second, second.levels[0])["q0"] is channels["q0"]
     assert channels["q1"] is not channels["q0"]
     hidden = make(questions=scales(1, 7), levels=LAPLACE, protects_participation=True, goal="truth")
-    assert channels_of(hidden, hidden.levels[0])["q0"].protects_participation
+    assert build_channels(hidden, hidden.levels[0])["q0"].protects_participation
 
 
 def test_the_cache_forgets_the_oldest_beyond_its_cells() -> None:
@@ -95,7 +95,7 @@ def test_work_whose_client_has_gone_ends_and_frees_its_place(django_here: Path) 
     from django.http import HttpRequest, HttpResponse
 
     from crowdveil.broker.compute_pool import MAX_JOBS, RequestTimeLimit, _places, compute
-    from crowdveil.progress import tell
+    from crowdveil.progress import report_progress
 
     gone, ended = threading.Event(), threading.Event()
 
@@ -103,7 +103,7 @@ def test_work_whose_client_has_gone_ends_and_frees_its_place(django_here: Path) 
         gone.set()
         try:
             while True:
-                tell("steps", 1)
+                report_progress("steps", 1)
         finally:
             ended.set()
 
@@ -124,11 +124,11 @@ def test_computing_rho_can_be_stopped(make: Any) -> None:
     """One channel of 1,000 levels takes up to 15 s."""
     from crowdveil.domain import Scale
     from crowdveil.mechanisms import mechanism
-    from crowdveil.progress import Step, heard_by
+    from crowdveil.progress import Step, progress_listener
 
     def stop(step: Step) -> None:
         raise InterruptedError
 
     channel = mechanism("discrete-laplace", epsilon=1).channel(Scale(1, 9))  # type: ignore[attr-defined]
-    with heard_by(stop), pytest.raises(InterruptedError):
+    with progress_listener(stop), pytest.raises(InterruptedError):
         _ = channel.guarantee

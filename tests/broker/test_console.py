@@ -380,9 +380,9 @@ def test_a_page_that_fails_says_so_and_the_log_says_where(
 ) -> None:
     from django.test import RequestFactory
 
-    from crowdveil.broker.console.access import page
+    from crowdveil.broker.console.access import console_view
 
-    @page()
+    @console_view()
     def broken(request: Any) -> Any:
         raise ZeroDivisionError("what somebody typed")
 

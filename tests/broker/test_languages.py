@@ -170,13 +170,13 @@ def _texts(node: ast.expr | None) -> Iterator[str]:
 def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
     from django.utils import translation
 
-    from crowdveil.broker.console.i18n.translate import translated
+    from crowdveil.broker.console.i18n.translate import translate
 
     sentences = set(said_by_estimates())
     assert len(sentences) >= 15
     with translation.override("de"):
         # Some stand behind the number they are about.
-        told = {text: translated(text) or translated(f"7: {text.removeprefix(': ')}") for text in sentences}
+        told = {text: translate(text) or translate(f"7: {text.removeprefix(': ')}") for text in sentences}
     unknown = sorted(text for text, said in told.items() if said is None or said == text)
     assert unknown == [], f"add them to console/i18n/messages.py; then {FIX}"
 
@@ -184,17 +184,17 @@ def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
 def test_sentences_are_filled_in_and_unknown_ones_are_marked(django_here: Path) -> None:
     from django.utils import translation
 
-    from crowdveil.broker.console.i18n.translate import spoken
+    from crowdveil.broker.console.i18n.translate import render_sentence
     from crowdveil.guarantee import Guarantee
 
     promise = str(Guarantee("value", 1.5, 1.0))
     with translation.override("de"):
         assert (
-            spoken(promise)
+            render_sentence(promise)
             == "ε ≤ 1,5 für den Wert einer beantworteten Frage; ob eine Frage beantwortet wurde, ist sichtbar"
         )
-        told = spoken("auto chose channel-em: a scale, whose channels are known")
+        told = render_sentence("auto chose channel-em: a scale, whose channels are known")
         assert told == "gewählt wurde channel-em: eine Skala, deren Kanäle bekannt sind"
-        assert spoken("a <new> sentence") == '<span lang="en">a &lt;new&gt; sentence</span>'
+        assert render_sentence("a <new> sentence") == '<span lang="en">a &lt;new&gt; sentence</span>'
     with translation.override("en"):
-        assert spoken(promise) == promise
+        assert render_sentence(promise) == promise

@@ -148,7 +148,7 @@ class InProcess:
         from crowdveil.broker.identity.models import Account
         from crowdveil.broker.pools import task_list
         from crowdveil.broker.studies import lifecycle
-        from crowdveil.broker.studies.definition_cache import frozen
+        from crowdveil.broker.studies.definition_cache import get_frozen_study
         from crowdveil.broker.studies.draft import Draft
 
         draft = Draft.model_validate(pool_draft(rules=rules))
@@ -159,7 +159,7 @@ class InProcess:
         task_list.put_part(self.study, draft, upload, 0, tasks, [])
         task_list.commit_upload(self.study, draft, upload, n_tasks)
         lifecycle.start(self.study)
-        self.frozen = frozen(self.study.id)
+        self.frozen = get_frozen_study(self.study.id)
         self.level = self.frozen.opened.levels["none"]
 
     def worker(self) -> Any:
@@ -174,12 +174,12 @@ class InProcess:
 
     def send(self, account: Any, batch: Any) -> dict[str, Any]:
         from crowdveil.broker.pools.submit import BatchParcel, submit_batch
-        from crowdveil.broker.submissions.submit import Sender
+        from crowdveil.broker.submissions.submit import Submitter
 
         key = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
         reports = dict.fromkeys(batch.tasks, 0)
         parcel = BatchParcel(self.frozen, self.level, batch.id, reports, False, key, secrets.token_hex(16))
-        return submit_batch(Sender(account.id, account.payee), parcel)[0]
+        return submit_batch(Submitter(account.id, account.payee), parcel)[0]
 
     def loads(self) -> list[tuple[int, int]]:
         from crowdveil.broker.pools.models import Task
@@ -228,10 +228,10 @@ def test_a_worker_who_comes_back_late_gets_the_same_batch(later: Any) -> None:
 
 def test_a_lease_reads_the_index_in_its_order(django_here: Path) -> None:
     """Sorting 100,000 tasks for every lease took 60 ms; reading the first few takes 1 ms."""
-    from crowdveil.broker.db.transactions import rows
+    from crowdveil.broker.db.transactions import fetch_all
     from crowdveil.broker.pools.leases import _FEWEST_FIRST
 
-    plan = " ".join(line[-1] for line in rows(f"EXPLAIN QUERY PLAN {_FEWEST_FIRST}", "0" * 32, True, 10, "x", 20))
+    plan = " ".join(line[-1] for line in fetch_all(f"EXPLAIN QUERY PLAN {_FEWEST_FIRST}", "0" * 32, True, 10, "x", 20))
     assert "task_fewest_first" in plan
     assert "B-TREE" not in plan
 

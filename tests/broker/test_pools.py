@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from broker.pool_scene import numbered_tasks, open_pool, pool_draft, protected_draft
 
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.client import Broker, ProblemError, StudyError, Worker
 from crowdveil.errors import BudgetError, InputError
 
@@ -313,7 +313,7 @@ def test_gold_is_committed_to_and_scores_the_labels(requester: Any, new_worker: 
     first, second = (requester._broker.call("GET", f"/studies/{study}/labels?limit=2&after={n}") for n in (0, 2))
     assert (first["next"], second["next"]) == (2, None)
     revealed = {"salt": first["gold_salt"], "truths": first["gold"] | second["gold"]}
-    assert sha256_of(revealed) == definition["gold_commitment"]
+    assert sha256_hex(revealed) == definition["gold_commitment"]
     with refused("wrong-state"):
         requester.results(study)
 

@@ -93,14 +93,14 @@ def test_the_audit_log_shows_where_it_was_changed(django_here: Path, make_draft:
 
 def test_the_public_log_is_a_chain(django_here: Path, make_draft: Any) -> None:
     from crowdveil.broker.studies.models import LogEntry
-    from crowdveil.broker.studies.public_log import GENESIS, spelled
-    from crowdveil.canonical_json import sha256_of
+    from crowdveil.broker.studies.public_log import GENESIS, serialize_entry
+    from crowdveil.canonical_json import sha256_hex
 
     Scene(make_draft())
     previous = GENESIS
     for entry in LogEntry.objects.order_by("index"):
-        fields = spelled(entry)
-        assert fields.pop("entry") == sha256_of(fields)
+        fields = serialize_entry(entry)
+        assert fields.pop("entry") == sha256_hex(fields)
         assert fields["previous"] == previous
         previous = entry.entry
 

@@ -33,7 +33,7 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     from crowdveil.broker.results.batches import latest, refresh
     from crowdveil.broker.results.quality import quality
     from crowdveil.broker.studies import lifecycle
-    from crowdveil.canonical_json import sha256_of
+    from crowdveil.canonical_json import sha256_hex
 
     draft = make_draft(minimum_n=2, linkable=True)
     draft["questions"][0]["gold"] = "yes"
@@ -48,14 +48,14 @@ def test_gold_is_committed_to_scored_from_reports_and_revealed_when_published(
     assert latest(scene.study)["gold"] is None
     shown = latest(lifecycle.publish(scene.study))
     assert shown["gold"] == {"ill": "yes"}
-    assert sha256_of({"salt": shown["gold_salt"], "truths": shown["gold"]}) == scene.opened.document["gold_commitment"]
+    assert sha256_hex({"salt": shown["gold_salt"], "truths": shown["gold"]}) == scene.opened.document["gold_commitment"]
 
 
 def test_a_study_that_cannot_be_estimated_keeps_no_other_from_it(
     django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crowdveil.broker import background_jobs
-    from crowdveil.broker.results.latest_batch import found
+    from crowdveil.broker.results.latest_batch import find_latest_batch
 
     scenes = [Scene(make_draft(minimum_n=2)) for _ in range(2)]
     for scene in scenes:
@@ -72,8 +72,8 @@ def test_a_study_that_cannot_be_estimated_keeps_no_other_from_it(
 
     monkeypatch.setattr(background_jobs, "make_batch", make)
     background_jobs._attempt(background_jobs._estimate_due)
-    assert found(broken.study.id) is None
-    assert found(whole.study.id) is not None
+    assert find_latest_batch(broken.study.id) is None
+    assert find_latest_batch(whole.study.id) is not None
 
 
 def test_quality_is_refused_where_workers_were_promised_not_to_be_told_apart(
@@ -213,7 +213,7 @@ def test_at_a_start_every_key_is_destroyed_whatever_estimates_fail(
     django_here: Path, make_draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crowdveil.broker import keys
-    from crowdveil.broker.results.latest_batch import found
+    from crowdveil.broker.results.latest_batch import find_latest_batch
     from crowdveil.broker.studies import lifecycle
     from crowdveil.broker.studies.models import Study
 
@@ -234,7 +234,7 @@ def test_at_a_start_every_key_is_destroyed_whatever_estimates_fail(
     monkeypatch.setattr(lifecycle, "make_batch", make)
     lifecycle.finish_closing()
     assert [scene.study.id for scene in scenes if keys.has_study_key(scene.study.id)] == []
-    assert {scene.study.id for scene in scenes if found(scene.study.id) is None} == broken
+    assert {scene.study.id for scene in scenes if find_latest_batch(scene.study.id) is None} == broken
 
 
 def test_who_looks_while_estimates_are_made_sees_the_last_ones_at_once(django_here: Path, make_draft: Any) -> None:
@@ -329,7 +329,7 @@ def test_where_reports_cannot_tell_the_planner_says_what_it_takes(
     django_here: Path, make_draft: Any, goal: str, hidden: bool
 ) -> None:
     from crowdveil.broker.results.information import required_sample
-    from crowdveil.broker.results.tables import parts_of
+    from crowdveil.broker.results.tables import split_by_domain
 
     questions = [
         {"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c"]}},
@@ -340,7 +340,7 @@ def test_where_reports_cannot_tell_the_planner_says_what_it_takes(
     scene = Scene(make_draft(questions=questions, **shape))
     for number in range(20):
         scene.submit(scene.worker(), {"job": number % 3, "days": number % 13, "why": number % 4}, "high")
-    for part, estimates in zip(parts_of(scene.opened), scene.estimates()["parts"], strict=True):
+    for part, estimates in zip(split_by_domain(scene.opened), scene.estimates()["parts"], strict=True):
         assert not estimates["questions"][0]["informative"]
         assert set(estimates["needed"]) == {"n_workers", "epsilon"}
         # The same without a clock: this machine may be busy.
@@ -351,14 +351,14 @@ def test_where_reports_cannot_tell_the_planner_says_what_it_takes(
 
 def test_the_needed_sample_is_what_the_planner_says_and_is_bounded_in_time(django_here: Path, make_draft: Any) -> None:
     from crowdveil.broker.results.information import required_sample
-    from crowdveil.broker.results.tables import parts_of
+    from crowdveil.broker.results.tables import split_by_domain
     from crowdveil.mechanisms import mechanism
     from crowdveil.plan import CrowdSkill, Setting, predict_population
     from crowdveil.plan.population import prior_spread
 
     questions = [{"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c"]}}]
     scene = Scene(make_draft(questions=questions, levels=levels("high")))
-    (part,) = parts_of(scene.opened)
+    (part,) = split_by_domain(scene.opened)
     needed = required_sample(part, scene.opened, [20], [20], seconds=math.inf)
     assert required_sample(part, scene.opened, [20], [20], seconds=-math.inf) == {"n_workers": None, "epsilon": None}
 

@@ -229,7 +229,7 @@ def test_what_is_computed_ends_when_its_client_has_gone(serve: Serve) -> None:
 
     from crowdveil.broker.compute_pool import RequestTimeLimit, compute
     from crowdveil.broker.problems import Refusal
-    from crowdveil.progress import tell
+    from crowdveil.progress import report_progress
 
     begun, ended = threading.Event(), threading.Event()
 
@@ -237,7 +237,7 @@ def test_what_is_computed_ends_when_its_client_has_gone(serve: Serve) -> None:
         begun.set()
         try:
             while True:
-                tell("computing", 0)
+                report_progress("computing", 0)
         except Refusal:
             ended.set()
             raise

@@ -57,7 +57,7 @@ def private_networks(allowed: bool) -> Iterator[None]:
 
 def test_the_name_is_looked_up_once_and_what_was_checked_is_connected_to(django_here: Path) -> None:
     """A name that changes where it points between the check and the connection leads nowhere new."""
-    from crowdveil.broker.webhooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, resolve_target
 
     asked: list[str] = []
 
@@ -70,7 +70,7 @@ def test_the_name_is_looked_up_once_and_what_was_checked_is_connected_to(django_
         listening("127.0.0.1") as checked,
         listening("127.0.0.2", checked.server_port) as inside,
     ):
-        target = target_of(f"http://{NAME}:{checked.server_port}/told?a=b", resolve=rebinding)
+        target = resolve_target(f"http://{NAME}:{checked.server_port}/told?a=b", resolve=rebinding)
         assert post(target, b"{}", {})
         assert checked.heard == [f"{NAME}:{checked.server_port}"]
         assert inside.heard == []
@@ -95,10 +95,10 @@ def test_the_name_is_looked_up_once_and_what_was_checked_is_connected_to(django_
 )
 def test_a_name_that_points_into_a_private_network_is_refused(django_here: Path, found: list[str]) -> None:
     from crowdveil.broker.problems import Refusal
-    from crowdveil.broker.webhooks.delivery import target_of
+    from crowdveil.broker.webhooks.delivery import resolve_target
 
     with private_networks(False), pytest.raises(Refusal, match="must be public"):
-        target_of(f"https://{NAME}/", resolve=lambda *_: found)
+        resolve_target(f"https://{NAME}/", resolve=lambda *_: found)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_a_name_that_points_into_a_private_network_is_refused(django_here: Path,
 )
 def test_an_address_that_is_not_plain_https_is_refused(django_here: Path, url: str) -> None:
     from crowdveil.broker.problems import Refusal
-    from crowdveil.broker.webhooks.delivery import target_of
+    from crowdveil.broker.webhooks.delivery import resolve_target
 
     with private_networks(False), pytest.raises(Refusal, match=r"https://|port"):
-        target_of(url, resolve=lambda *_: ["9.9.9.9"])
+        resolve_target(url, resolve=lambda *_: ["9.9.9.9"])
 
 
 def test_names_that_are_found_slowly_take_one_place_of_the_api(
@@ -145,22 +145,22 @@ def test_names_that_are_found_slowly_take_one_place_of_the_api(
 
 
 def test_redirects_are_not_followed(django_here: Path) -> None:
-    from crowdveil.broker.webhooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, resolve_target
 
     with listening("127.0.0.1", reply=307) as server, private_networks(True):
-        assert not post(target_of(f"http://127.0.0.1:{server.server_port}/"), b"{}", {})
+        assert not post(resolve_target(f"http://127.0.0.1:{server.server_port}/"), b"{}", {})
         assert len(server.heard) == 1
 
 
 def test_tls_asks_for_the_name_and_believes_only_a_certificate_that_has_it(django_here: Path, tmp_path: Path) -> None:
-    from crowdveil.broker.webhooks.delivery import post, target_of
+    from crowdveil.broker.webhooks.delivery import post, resolve_target
 
     served, trusting, names = _tls(tmp_path)
     with listening("127.0.0.1", tls=served) as server, private_networks(True):
-        right = target_of(f"https://{NAME}:{server.server_port}/", resolve=lambda *_: ["127.0.0.1"])
+        right = resolve_target(f"https://{NAME}:{server.server_port}/", resolve=lambda *_: ["127.0.0.1"])
         assert post(right, b"{}", {}, context=trusting)
         assert names == [NAME]
-        wrong = target_of(f"https://other.example.org:{server.server_port}/", resolve=lambda *_: ["127.0.0.1"])
+        wrong = resolve_target(f"https://other.example.org:{server.server_port}/", resolve=lambda *_: ["127.0.0.1"])
         assert not post(wrong, b"{}", {}, context=trusting)
         assert not post(right, b"{}", {})
         assert len(server.heard) == 1

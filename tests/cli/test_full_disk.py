@@ -9,9 +9,9 @@ from cli.run import crowdveil
 from disk import room_for
 
 from crowdveil import FileError
-from crowdveil.broker.bootstrap import Place
+from crowdveil.broker.bootstrap import BrokerEnvironment
 from crowdveil.cli._common import whole_files
-from crowdveil.cli._spark import _unfinished, _whole_folders
+from crowdveil.cli._spark import _temporary_output, _whole_folders
 from crowdveil.files.folders import folder_for
 
 ANSWERS = "worker,question,answer\n" + "".join(f"w{n % 7},q{n // 7},{'yn'[n % 2]}\n" for n in range(70))
@@ -38,7 +38,7 @@ def test_nothing_is_left_of_a_command_without_room(tmp_path: Path, what: str) ->
 
 def test_a_broker_without_room_for_its_secret_begins_nowhere(tmp_path: Path) -> None:
     with room_for(10), pytest.raises(OSError, match="File too large"):
-        Place(tmp_path / "new" / "data").enter()
+        BrokerEnvironment(tmp_path / "new" / "data").enter()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -73,7 +73,7 @@ def test_folders_of_a_job_take_their_places_together_or_not_at_all(tmp_path: Pat
     def job(*, fails: bool) -> None:
         with _whole_folders(estimates, start, None):
             for each in (estimates, start):
-                _unfinished(each).mkdir()
+                _temporary_output(each).mkdir()
             if fails:
                 raise RuntimeError
 

@@ -22,7 +22,7 @@ from serving import Quiet, serving
 from crowdveil import FileError
 from crowdveil.cli._progress import UPDATES_A_SECOND, working
 from crowdveil.files import read_reports
-from crowdveil.progress import Step, heard_by, tell
+from crowdveil.progress import Step, progress_listener, report_progress
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,7 @@ def test_a_terminal_gets_a_few_steps_a_second_however_many_are_told() -> None:
             number, end = 0, time.monotonic() + seconds
             while time.monotonic() < end:
                 number += 1
-                tell("numbers", number, 10**9)
+                report_progress("numbers", number, 10**9)
 
     numbers = {int(found.replace(",", "")) for found in re.findall(r"([\d,]+) of 1,000,000,000", on_a_terminal(work))}
     assert 2 <= len(numbers) <= seconds * UPDATES_A_SECOND + 1
@@ -144,7 +144,7 @@ def test_a_file_is_told_to_its_end_and_iterations_with_what_is_left_of_the_way(a
     from crowdveil.inference import OneCoin
 
     steps: list[Step] = []
-    with heard_by(steps.append):
+    with progress_listener(steps.append):
         estimate = OneCoin().fit(read_reports(answers))
     read, *iterations = steps
     assert (read.what, read.done) == ("MB read", read.of)
@@ -161,7 +161,7 @@ def test_a_parquet_file_is_told_as_it_is_read(answers: Path, tmp_path: Path, mon
     write_table(table, tmp_path / "answers.parquet", row_group_size=90)
     monkeypatch.setattr("crowdveil.files.table._SLICE", 60)
     steps: list[Step] = []
-    with heard_by(steps.append):
+    with progress_listener(steps.append):
         reports = read_reports(tmp_path / "answers.parquet")
         with pytest.raises(FileError, match="no rows"):
             read_reports(tmp_path / "none.parquet")

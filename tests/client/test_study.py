@@ -12,7 +12,7 @@ from crowdveil.client import Study, StudyError
 
 
 def checked(served: dict[str, Any]) -> Study:
-    return Study.checked(served, served["log"], studies.PUBLIC_KEY)
+    return Study.verify(served, served["log"], studies.PUBLIC_KEY)
 
 
 def test_an_honest_study_is_read() -> None:

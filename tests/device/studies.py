@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil import Choices, Scale, identity
 from crowdveil.accounting.nano import nano_up
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.mechanisms import mechanism
@@ -128,11 +128,11 @@ def log_entry(study: dict[str, Any], *, index: int = 1, previous: str = ZEROS) -
     content = {
         "index": index,
         "study": study["id"],
-        "sha256": sha256_of(study),
+        "sha256": sha256_hex(study),
         "day": "2026-11-15",
         "previous": previous,
     }
-    return content | {"entry": sha256_of(content)}
+    return content | {"entry": sha256_hex(content)}
 
 
 def sign(value: object) -> str:
@@ -143,7 +143,7 @@ def served(study: dict[str, Any], entry: dict[str, Any] | None = None) -> dict[s
     """What `GET /studies/{id}` answers."""
     return {
         "definition": study,
-        "sha256": sha256_of(study),
+        "sha256": sha256_hex(study),
         "signature": sign(study),
         "public_key": PUBLIC_KEY,
         "log": entry or log_entry(study),
@@ -159,7 +159,7 @@ def card(study: dict[str, Any]) -> dict[str, Any]:
     names = ("id", "title", "purpose", "requester", "linkable", "protects_participation")
     return {name: study[name] for name in names} | {
         "state": "open",
-        "sha256": sha256_of(study),
+        "sha256": sha256_hex(study),
         "n_questions": len(study["questions"]),
         "selection": "first-come",
         "levels": levels,

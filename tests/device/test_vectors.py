@@ -15,7 +15,7 @@ from device.node import DEVICE, node, vectors
 from vectors.make import channels, vector
 
 from crowdveil import Channel, ChannelError
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.entropy import FixedBytes
 from crowdveil.exact import json_number
 from crowdveil.mechanisms import MECHANISMS
@@ -30,14 +30,14 @@ REFUSED = vectors("refused.json")
 def test_canonical_json_and_its_hash_are_the_same_bytes() -> None:
     rows = vectors("canonical.json")
     expected = [{"text": row["text"], "sha256": row["sha256"]} for row in rows]
-    assert [{"text": canonical(row["value"]).decode(), "sha256": sha256_of(row["value"])} for row in rows] == expected
+    assert [{"text": canonical(row["value"]).decode(), "sha256": sha256_hex(row["value"])} for row in rows] == expected
     assert node(RUN, {"check": "canonical", "given": [row["value"] for row in rows]}) == expected
 
 
 def test_canonical_json_agrees_on_random_values() -> None:
     chance = random.Random(7)
     values = [_value(chance, 3) for _ in range(400)]
-    expected = [{"text": canonical(value).decode(), "sha256": sha256_of(value)} for value in values]
+    expected = [{"text": canonical(value).decode(), "sha256": sha256_hex(value)} for value in values]
     assert node(RUN, {"check": "canonical", "given": values}) == expected
 
 
@@ -157,7 +157,7 @@ def _changed(chance: random.Random, wire: dict[str, Any]) -> dict[str, Any]:
     place[key] = copy.deepcopy(place[key] if other is place else other)
     if chance.random() < 0.2:
         return fields | {"sha256": wire["sha256"]}
-    return fields | {"sha256": sha256_of(fields)}
+    return fields | {"sha256": sha256_hex(fields)}
 
 
 def _accepts(wire: dict[str, Any]) -> bool:

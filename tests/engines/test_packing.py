@@ -13,7 +13,7 @@ from crowdveil import Answers, Choices, Reports, Scale
 from crowdveil.engines.serialization import FORM, from_bytes, to_bytes
 from crowdveil.inference import METHODS
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import blocks_of, context_of
+from crowdveil.inference.engine.blocks import split_blocks, table_context
 
 ARRAYS = {"odd": np.arange(7, dtype=np.uint16), "none": np.zeros((0, 3)), "wide": np.arange(6.0).reshape(2, 3)}
 
@@ -53,6 +53,6 @@ def test_what_is_packed_changes_only_with_its_form() -> None:
         if issubclass(kind, IterativeMethod):
             domain = Scale(0, 1) if kind.numeric else Choices(("a", "b"))
             reports = Reports.unprotected(Answers(column, column, column, column, column, domain))
-            (block,) = blocks_of(reports, 1)
-            kept.append((name, shape_of(block), shape_of(kind().model(context_of(reports)).begin(block))))
+            (block,) = split_blocks(reports, 1)
+            kept.append((name, shape_of(block), shape_of(kind().model(table_context(reports)).begin(block))))
     assert (FORM, hashlib.sha256(repr(kept).encode()).hexdigest()[:12]) == (6, "eae7e648e5bc")

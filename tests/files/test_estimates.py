@@ -18,7 +18,7 @@ from inference.crowds import choice_crowd, number_crowd, protected
 
 from crowdveil import Answers, Choices, FileError, Reports, Scale
 from crowdveil.files import cache
-from crowdveil.files.cache import cache_of, read_reports_cached
+from crowdveil.files.cache import cache_path, read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.frames import answers_from, reports_from
 from crowdveil.files.reports import write_reports
@@ -106,7 +106,7 @@ def same(first: Reports, second: Reports) -> bool:
 def test_the_second_reading_comes_from_the_cache(large: tuple[Path, Reports], monkeypatch: pytest.MonkeyPatch) -> None:
     path, _ = large
     first = read_reports_cached(path)
-    assert cache_of(path).is_file()
+    assert cache_path(path).is_file()
     monkeypatch.setattr(cache, "read_reports", _must_not_be_called)
     assert same(read_reports_cached(path), first)
 
@@ -142,17 +142,17 @@ def test_another_domain_or_other_channels_refuse_the_cache(large: tuple[Path, Re
 def test_the_cache_can_be_switched_off_and_small_files_have_none(large: tuple[Path, Reports], tmp_path: Path) -> None:
     path, _ = large
     read_reports_cached(path, cache=False)
-    assert not cache_of(path).exists()
+    assert not cache_path(path).exists()
     small = tmp_path / "small.csv"
     small.write_text("worker,task,label\na,q,x\nb,q,y\n", encoding="utf-8")
     assert len(read_reports_cached(small)) == 2
-    assert not cache_of(small).exists()
+    assert not cache_path(small).exists()
 
 
 def test_a_damaged_cache_is_ignored(large: tuple[Path, Reports]) -> None:
     path, _ = large
     first = read_reports_cached(path)
-    cache_of(path).write_bytes(b"ARROW1\0\0 damaged")
+    cache_path(path).write_bytes(b"ARROW1\0\0 damaged")
     assert same(read_reports_cached(path), first)
 
 
@@ -175,7 +175,7 @@ def test_only_what_a_killed_process_left_is_removed(large: tuple[Path, Reports])
         os.utime(each, (0, 0))
     read_reports_cached(path)
     assert [each.exists() for each in (killed, older, busy, foreign)] == [False, False, True, True]
-    assert cache_of(path).is_file()
+    assert cache_path(path).is_file()
 
 
 def test_noisy_numbers_and_mixed_channels_are_cached_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_noisy_numbers_and_mixed_channels_are_cached_too(tmp_path: Path, monkeyp
     )  # fmt: skip
     write_reports(tmp_path / "m.parquet", mixed)
     first = read_reports_cached(tmp_path / "m.parquet")
-    assert cache_of(tmp_path / "m.parquet").is_file()
+    assert cache_path(tmp_path / "m.parquet").is_file()
     assert same(read_reports_cached(tmp_path / "m.parquet"), first)
 
 

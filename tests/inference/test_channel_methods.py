@@ -10,14 +10,14 @@ import pytest
 from crowdveil import Answers, Choices, InputError, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import Auto, ChannelBP, ChannelEM, Frequency, Majority, Method, PopulationMean
-from crowdveil.inference.engine.blocks import blocks_of, context_of
+from crowdveil.inference.engine.blocks import split_blocks, table_context
 from crowdveil.inference.engine.local import LocalEngine
 from crowdveil.inference.kernels import message_state as channel_layout
 from crowdveil.inference.kernels import messages as channel_kernels
 from crowdveil.inference.kernels import messages_reference as channel_plain
 from crowdveil.inference.methods.frequency import project
-from crowdveil.inference.models.message_passing import skills_of
-from crowdveil.inference.observations.numeric import counts_of
+from crowdveil.inference.models.message_passing import summarize_skills
+from crowdveil.inference.observations.numeric import count_by_channel
 from crowdveil.inference.priors.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
@@ -77,7 +77,7 @@ def test_products_of_many_small_chances_do_not_vanish(monkeypatch: pytest.Monkey
     domain = Choices(tuple(f"option {code}" for code in range(300)))
     answers = Answers(worker, question, rng.integers(0, 300, 400), np.arange(4), np.arange(100), domain)
     reports, found = Reports.unprotected(answers), []
-    model = ChannelBP(precision="float32").model(context_of(reports))
+    model = ChannelBP(precision="float32").model(table_context(reports))
     for kernels in (channel_kernels, channel_plain):
         monkeypatch.setattr("crowdveil.inference.models.worker_type.message_kernels", lambda kernels=kernels: kernels)
         session = LocalEngine(threads=1).open(model, reports)
@@ -99,7 +99,7 @@ def test_worker_types_are_laws_of_answers() -> None:
 
 
 def test_a_skill_lies_in_its_interval_also_where_one_kind_has_nearly_all_belief() -> None:
-    found = skills_of(np.array([[0.985, 0.015, 0.0], [0.2, 0.3, 0.5]]), np.array([0.5, 0.9, 0.1]), "skill")
+    found = summarize_skills(np.array([[0.985, 0.015, 0.0], [0.2, 0.3, 0.5]]), np.array([0.5, 0.9, 0.1]), "skill")
     np.testing.assert_allclose(found.skill, [0.506, 0.42])
     # Kinds stand for the skills from .1 to .3, to .7 and to .9.
     np.testing.assert_allclose(found.low, [0.3 + 0.4 * 0.025 / 0.985, 0.1 + 0.2 * 0.025 / 0.5])
@@ -214,9 +214,9 @@ def test_a_question_with_far_more_reports_than_most_keeps_its_own_estimate() -> 
 def test_a_block_knows_how_many_reports_came_through_each_channel(method: Method) -> None:
     crowd = choices() if isinstance(method, ChannelBP) else ratings()
     reports = mixed(crowd, 3.0, 2.0, 1.0)
-    model = method.model(context_of(reports))
-    block = next(blocks_of(reports, 1))
-    np.testing.assert_array_equal(model.by_channel(model.begin(block)), counts_of(reports, 3))
+    model = method.model(table_context(reports))
+    block = next(split_blocks(reports, 1))
+    np.testing.assert_array_equal(model.by_channel(model.begin(block)), count_by_channel(reports, 3))
 
 
 @pytest.mark.parametrize("method", [ChannelBP(), ChannelEM()], ids=lambda method: method.name)

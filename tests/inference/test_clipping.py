@@ -11,7 +11,7 @@ from crowdveil.channel import Channel
 from crowdveil.channel.encoding import Table
 from crowdveil.inference.uncertainty.censoring import (
     hidden_means_seen,
-    means_seen,
+    mean_histogram,
     reaching_out,
     spread_of_errors,
     squares_left,
@@ -20,7 +20,7 @@ from crowdveil.inference.uncertainty.fieller import Sums
 
 
 def test_means_are_seen_where_they_lie_on_the_scale() -> None:
-    seen = means_seen(np.array([1.0, 5.0, 3.0]), np.array([1.0, 2.0, 4.0]), 0.5, Scale(1, 5))
+    seen = mean_histogram(np.array([1.0, 5.0, 3.0]), np.array([1.0, 2.0, 4.0]), 0.5, Scale(1, 5))
     assert seen["means"].shape == (32,)
     assert {place: seen["means"][place] for place in np.flatnonzero(seen["means"])} == {0: 1, 31: 2, 16: 4}
     assert seen["noise"] == 3.5

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crowdveil.inference.kernels import em as kernels
 from crowdveil.inference.kernels import softmax as share_kernels
-from crowdveil.inference.parallel import LEAST, crew, each, shared_out
+from crowdveil.inference.parallel import LEAST, crew, parallel_slices, pool_map
 from crowdveil.inference.protocols import add
 
 WAIT = 30
@@ -22,7 +22,7 @@ WAIT = 30
 def test_every_row_is_shared_out_once(n: int, size: int, row: int) -> None:
     found: list[slice] = []
     with crew(size):
-        shared_out(found.append, n, row)
+        parallel_slices(found.append, n, row)
     found.sort(key=lambda part: part.start)
     assert [part.start for part in found[1:]] == [part.stop for part in found[:-1]]
     assert (found[0].start, found[-1].stop) == (0, n)
@@ -32,9 +32,9 @@ def test_every_row_is_shared_out_once(n: int, size: int, row: int) -> None:
 def test_a_crew_works_at_the_same_time_and_ends() -> None:
     meeting = Barrier(2)
     with crew(2):
-        assert sorted(each(lambda _: meeting.wait(WAIT), 2)) == [0, 1]
-        shared_out(lambda _: meeting.wait(WAIT), 2, LEAST)
-    assert each(lambda _: current_thread(), 2) == [main_thread(), main_thread()]
+        assert sorted(pool_map(lambda _: meeting.wait(WAIT), 2)) == [0, 1]
+        parallel_slices(lambda _: meeting.wait(WAIT), 2, LEAST)
+    assert pool_map(lambda _: current_thread(), 2) == [main_thread(), main_thread()]
 
 
 def test_results_come_in_order_whoever_is_done_first() -> None:
@@ -48,15 +48,15 @@ def test_results_come_in_order_whoever_is_done_first() -> None:
         return index
 
     with crew(2):
-        assert each(work, 2) == [0, 1]
+        assert pool_map(work, 2) == [0, 1]
 
 
 def test_loops_inside_loops_stay_with_their_thread() -> None:
     def inside(index: int) -> bool:
-        return set(each(lambda _: current_thread(), 5)) == {current_thread()}
+        return set(pool_map(lambda _: current_thread(), 5)) == {current_thread()}
 
     with crew(2), crew(3):
-        assert all(each(inside, 4))
+        assert all(pool_map(inside, 4))
 
 
 def test_what_goes_wrong_in_a_thread_is_heard() -> None:
@@ -65,7 +65,7 @@ def test_what_goes_wrong_in_a_thread_is_heard() -> None:
             raise ZeroDivisionError
 
     with crew(2), pytest.raises(ZeroDivisionError):
-        shared_out(fail, 2, LEAST)
+        parallel_slices(fail, 2, LEAST)
 
 
 def _logs(counts: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ def test_only_the_cells_that_occur_give_the_same_as_all_cells(monkeypatch: pytes
     reports = protected(choice_crowd(4)[0], 1.5, 2)
     all_cells = [kind(precision="float64").fit(reports).posterior for kind in (DawidSkene, OneCoin)]
     monkeypatch.setattr(emission, "_CHUNK", 64)
-    compact = layout.layout_of
+    compact = layout.build_layout
 
     def only_seen(block, symbol, n_symbols, n_workers, n_options):
         # Pretend there are so many workers that most cells stay empty.

@@ -9,11 +9,11 @@ from scipy.stats import chi2, chisquare
 from crowdveil import Answers, Choices, Reports
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import ChannelBP, Majority
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.models.message_passing import reading
 from crowdveil.inference.models.worker_type import SETTLING
-from crowdveil.inference.observations.likelihood import emission_of
-from crowdveil.inference.uncertainty.score_test import unevenness
+from crowdveil.inference.observations.likelihood import build_emission
+from crowdveil.inference.uncertainty.score_test import score_excess
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd
 
@@ -32,25 +32,25 @@ def lopsided(seed: int) -> tuple[Reports, np.ndarray]:
 
 
 def test_without_noise_it_is_what_pearsons_statistic_has_beyond_its_quantile() -> None:
-    emission = reading(context_of(Reports.unprotected(SMALL.answers)))
+    emission = reading(table_context(Reports.unprotected(SMALL.answers)))
     symbols = np.array([2600.0, 2400.0, 2450.0, 2550.0])
     beyond = np.sqrt(chisquare(symbols).statistic) - np.sqrt(chi2.ppf(0.95, 3))
     # Pearson takes the variance from even shares, the score statistic from the counts: nearly the same here.
-    assert unevenness(symbols, emission) == pytest.approx(beyond**2 / 3, rel=0.02)
-    assert unevenness(symbols, emission, alike=4) == 0
+    assert score_excess(symbols, emission) == pytest.approx(beyond**2 / 3, rel=0.02)
+    assert score_excess(symbols, emission, alike=4) == 0
 
 
 def test_even_options_look_uneven_in_one_of_twenty() -> None:
     rng = np.random.default_rng(5)
     reports = mechanism("randomized-response", epsilon=1).randomize(SMALL.answers, entropy_from(1))
-    emission = reading(context_of(reports))
-    found = [unevenness(rng.multinomial(2000, [0.25] * 4).astype(float), emission) > 0 for _ in range(4000)]
+    emission = reading(table_context(reports))
+    found = [score_excess(rng.multinomial(2000, [0.25] * 4).astype(float), emission) > 0 for _ in range(4000)]
     assert np.mean(found) == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / 4000))
 
 
 def test_rounding_is_not_taken_for_unevenness_where_reports_tell_next_to_nothing() -> None:
     channel = mechanism("subset-selection", epsilon=1e-9).channel(FOUR)
-    assert unevenness(np.array([330.0, 340, 320, 350, 310, 350]), emission_of((channel,), 4)) == 0
+    assert score_excess(np.array([330.0, 340, 320, 350, 310, 350]), build_emission((channel,), 4)) == 0
 
 
 def test_a_common_class_is_found_where_nobody_leans() -> None:

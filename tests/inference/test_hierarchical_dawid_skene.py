@@ -15,7 +15,7 @@ from scipy.stats import dirichlet_multinomial
 
 from crowdveil import Answers, Choices, InputError, Reports
 from crowdveil.inference import HierarchicalDawidSkene, Majority
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.methods.hierarchical_dawid_skene import Crowd
 from crowdveil.inference.priors.dirichlet_multinomial import Dirichlets
 
@@ -72,7 +72,7 @@ def test_a_step_agrees_with_the_formulas_of_the_page() -> None:
     """One E-step and the bound, written out report by report."""
     answers, _ = choice_crowd(5, n_workers=6, n_questions=12, n_options=2, per_question=4)
     reports = protected(answers, 1.0, 5)
-    model = HierarchicalDawidSkene(precision="float64").model(context_of(reports))
+    model = HierarchicalDawidSkene(precision="float64").model(table_context(reports))
     parameters = model.init()
     crowd = Crowd.typical(2)
     strength = crowd.strength * model.reports_per_answer[0]

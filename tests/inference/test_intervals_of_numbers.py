@@ -11,17 +11,17 @@ from scipy.special import ndtr, ndtri, stdtrit
 from crowdveil import Answers, Reports, Scale
 from crowdveil.entropy import entropy_from
 from crowdveil.inference import Mean, Median, PopulationMean, WeightedMean
-from crowdveil.inference.observations.numeric import common_freedom, pooled, spread_of, tails_at
+from crowdveil.inference.observations.numeric import common_freedom, pooled_variance, tails_at, variance_statistics
 from crowdveil.inference.priors.truth import TruthLaw
-from crowdveil.inference.priors.truth_grid import finest, interpolated, quantiles, truth_grid
-from crowdveil.inference.uncertainty.censoring import means_seen, spread_of_errors
+from crowdveil.inference.priors.truth_grid import finest, interpolate, quantiles, truth_grid
+from crowdveil.inference.uncertainty.censoring import mean_histogram, spread_of_errors
 from crowdveil.inference.uncertainty.fieller import Ratio
 from crowdveil.inference.uncertainty.means import (
-    reach_of,
+    remove_rounding,
+    rounded_reach,
     rounding,
     rounding_of_medians,
     rounding_of_weighted,
-    unrounded,
     with_interval,
 )
 from crowdveil.mechanisms import mechanism
@@ -30,15 +30,15 @@ LEVELS = Scale(0, 4)
 
 
 def test_without_rounding_the_reach_stays_and_without_noise_it_is_that_of_an_even_law() -> None:
-    np.testing.assert_allclose(reach_of(np.array([0.0, 1.0, 7.0]), 0.0), [0, 1, 7])
-    assert reach_of(np.array([0.0]), 1 / 12)[0] == pytest.approx(0.475)
+    np.testing.assert_allclose(rounded_reach(np.array([0.0, 1.0, 7.0]), 0.0), [0, 1, 7])
+    assert rounded_reach(np.array([0.0]), 1 / 12)[0] == pytest.approx(0.475)
 
 
 @pytest.mark.parametrize(("spread", "bound"), [(0.1, 0.5), (0.5, 0.5), (2.0, 0.5)])
 def test_the_reach_holds_95_in_100_of_normal_and_even_errors_together(spread: float, bound: float) -> None:
     rng = np.random.default_rng(3)
     error = np.abs(spread * rng.standard_normal(1_000_000) + rng.uniform(-bound, bound, 1_000_000))
-    reach = reach_of(np.array([spread * ndtri(0.975)]), bound**2 / 3)[0]
+    reach = rounded_reach(np.array([spread * ndtri(0.975)]), bound**2 / 3)[0]
     # Five standard deviations of a share of .95 in a million draws are .0011.
     assert np.mean(error <= reach) == pytest.approx(0.95, abs=0.0011)
 
@@ -98,14 +98,14 @@ def test_a_weighted_mean_of_one_question_is_a_level_and_its_interval_holds_what_
 def test_the_rounding_of_two_levels_is_taken_out_of_their_distance(distance: float) -> None:
     left = np.random.default_rng(4).uniform(0, 1, 100_000)
     seen = np.square(np.rint(left + distance) - np.rint(left)).mean()
-    found = unrounded(LEVELS, np.array([seen]), np.ones(1))[0]
+    found = remove_rounding(LEVELS, np.array([seen]), np.ones(1))[0]
     assert found == pytest.approx(distance**2, abs=0.02 if distance < 0.79 else 0.2)
 
 
 def test_rounding_is_taken_out_of_wide_distances_on_average() -> None:
     # A distance of 2 + f is seen as 2 or, with probability f, as 3.
     part = (np.arange(1000) + 0.5) / 1000
-    assert unrounded(LEVELS, 4 + 5 * part, 1.0).mean() == pytest.approx(np.square(2 + part).mean(), rel=1e-6)
+    assert remove_rounding(LEVELS, 4 + 5 * part, 1.0).mean() == pytest.approx(np.square(2 + part).mean(), rel=1e-6)
 
 
 def test_a_ratio_whose_mass_is_known_has_students_interval() -> None:
@@ -155,7 +155,7 @@ def test_the_spread_of_errors_is_found_although_the_scale_cuts_them(spread: floa
     truth = rng.uniform(0, 6, 4000)
     answers = np.clip(np.rint(truth[:, None] + spread * rng.standard_normal((4000, 10))), 0, 6)
     mean, squares = answers.mean(axis=1), ((answers - answers.mean(axis=1, keepdims=True)) ** 2).sum()
-    seen = means_seen(mean, np.full(4000, 9.0), 0.0, Scale(0, 6))
+    seen = mean_histogram(mean, np.full(4000, 9.0), 0.0, Scale(0, 6))
     assert spread_of_errors(seen["means"], squares, Scale(0, 6)) == pytest.approx(spread, rel=0.06)
     assert np.sqrt(squares / 36000) < 0.95 * spread or spread < 1
 
@@ -172,8 +172,8 @@ def test_variances_that_rare_lies_tear_apart_do_not_count_as_different(epsilon: 
     values = reports.channels[0].scores(reports.domain.numbers)[0][reports.report].reshape(600, 6)
     squares, freedom = values.var(axis=1) * 6, np.full(600, 5.0)
     tails = tails_at(np.full(600, 4.0), np.full((1, 600), 6.0), reports.channels, reports.domain)
-    plain, told = spread_of(squares, freedom), spread_of(squares, freedom, tails)
-    crowd = pooled(squares, freedom, reports.domain)
+    plain, told = variance_statistics(squares, freedom), variance_statistics(squares, freedom, tails)
+    crowd = pooled_variance(squares, freedom, reports.domain)
     assert common_freedom(told, crowd) > 30
     assert epsilon < 4 or common_freedom(plain, crowd) < 10
 
@@ -181,8 +181,8 @@ def test_variances_that_rare_lies_tear_apart_do_not_count_as_different(epsilon: 
 def test_where_reports_tell_nothing_the_law_of_the_truths_stays_as_it_was() -> None:
     grid = truth_grid(Scale(0, 6))
     law = TruthLaw(2.0, 3.0, 0.6, 0.3)
-    stays = law.fitted(grid, 1e9 * law.weights(grid), 0.5)
-    np.testing.assert_allclose(stays.written(), law.written(), rtol=1e-5)
+    stays = law.refit(grid, 1e9 * law.weights(grid), 0.5)
+    np.testing.assert_allclose(stays.to_array(), law.to_array(), rtol=1e-5)
 
 
 def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_normal_law() -> None:
@@ -190,7 +190,7 @@ def test_truths_that_are_even_on_the_scale_have_an_even_law_and_normal_ones_a_no
     for wanted, truth in ((0.0, TruthLaw(4.5, 6.0, 0.0, 0.2)), (1.0, TruthLaw(0.0, 1.5, 1.0, 0.2))):
         law = TruthLaw.first(grid)
         for _ in range(100):
-            law = law.fitted(grid, 1e5 * truth.weights(grid), 0.5)
+            law = law.refit(grid, 1e5 * truth.weights(grid), 0.5)
         assert law.normal == pytest.approx(wanted, abs=0.1)
         np.testing.assert_allclose(law.weights(grid), truth.weights(grid), atol=0.002)
 
@@ -219,8 +219,8 @@ def test_a_finer_grid_holds_the_levels_and_gives_the_law_the_same_mean(top: int)
 def test_between_points_a_parabola_is_met_and_next_to_a_cliff_nothing_swings() -> None:
     points = np.array([0.0, 0.1, 0.3, 0.7, 1.0, 1.6])
     places = np.linspace(0.1, 1.0, 50)[None]
-    np.testing.assert_allclose(interpolated(points, -((points - 0.45) ** 2)[None], places), -((places - 0.45) ** 2))
-    cliff = interpolated(points, np.array([[0.0, 0.0, 0.0, -200.0, -200.0, -200.0]]), places)
+    np.testing.assert_allclose(interpolate(points, -((points - 0.45) ** 2)[None], places), -((places - 0.45) ** 2))
+    cliff = interpolate(points, np.array([[0.0, 0.0, 0.0, -200.0, -200.0, -200.0]]), places)
     assert -200 <= cliff.min() <= cliff.max() <= 0
 
 

@@ -32,7 +32,7 @@ def block_of(rng: np.random.Generator, n_rows: int, n_questions: int, n_workers:
 def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: int) -> None:
     rng = np.random.default_rng(n_options + n_rows)
     block = block_of(rng, n_rows, 50, n_workers, n_options)
-    made = layout.layout_of(block, block.report, n_options, n_workers, n_options)
+    made = layout.build_layout(block, block.report, n_options, n_workers, n_options)
     table = rng.normal(size=(made.n_cells, n_options))
     sums = np.zeros((2, 50, n_options))
     counts = np.zeros((2, made.n_cells, n_options))
@@ -47,7 +47,7 @@ def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: 
     assert n_rows == 0 or left[0].any()
     asked = rng.random(50) < 0.3
     rows = sorted(zip(_cells(made, block, n_options), block.question, strict=True))
-    assert sorted(zip(*made.rows_of(asked), strict=True)) == [row for row in rows if asked[row[1]]]
+    assert sorted(zip(*made.find_rows(asked), strict=True)) == [row for row in rows if asked[row[1]]]
     np.testing.assert_allclose(sums[0], sums[1], atol=1e-12)
     np.testing.assert_allclose(counts[0], counts[1], atol=1e-9)
     assert sums[0].sum() == pytest.approx(table[_cells(made, block, n_options)].sum())
@@ -56,11 +56,11 @@ def test_sweeps_equal_their_plain_twins(n_options: int, n_rows: int, n_workers: 
 def test_rows_are_found_again_in_many_tiles() -> None:
     rng = np.random.default_rng(3)
     block = block_of(rng, 60_000, 40_000, 9000, 4)
-    made = layout.layout_of(block, block.report, 4, 9000, 4)
+    made = layout.build_layout(block, block.report, 4, 9000, 4)
     assert made.n_down > 1 < made.n_across
     asked = rng.random(40_000) < 0.1
     rows = sorted(zip(_cells(made, block, 4), block.question, strict=True))
-    assert sorted(zip(*made.rows_of(asked), strict=True)) == [row for row in rows if asked[row[1]]]
+    assert sorted(zip(*made.find_rows(asked), strict=True)) == [row for row in rows if asked[row[1]]]
 
 
 def _cells(made: layout.Layout, block: Block, n_symbols: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def test_a_layout_of_many_tiles_keeps_every_row(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(layout, "LEAST_ROWS", 1)
     rng = np.random.default_rng(5)
     block = block_of(rng, 20_000, 150, 60, 4)
-    made = layout.layout_of(block, block.report, 4, 60, 4)
+    made = layout.build_layout(block, block.report, 4, 60, 4)
     assert made.n_across == 240 // 16
     assert made.n_down == 10
     cell, question = plain._rows(made)

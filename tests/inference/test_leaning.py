@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, Majority
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.engine.local import LocalSession
-from crowdveil.inference.models.model_averaging import EitherModel, belief_of, weight_of
+from crowdveil.inference.models.model_averaging import BiasAveragedModel, read_belief, sigmoid
 from crowdveil.inference.models.worker_type import TypeModel
 from crowdveil.inference.priors.worker_types import worker_types
 
@@ -67,7 +67,7 @@ def test_each_report_is_foretold_by_all_the_others(hidden: bool, gold: int) -> N
     reports = reports.rows(np.array([pairs.index(pair) for pair in zip(worker, question, strict=True)]))
     # So many pseudo-workers that the law of types stays what it is, and even classes.
     method = ChannelBP(classes="even", type_weight=1e12, tol=1e-12, precision="float64")
-    model = method.model(context_of(reports))
+    model = method.model(table_context(reports))
     session = method.engine.open(model, reports, np.array([gold, -1], dtype=np.int32))
     parameters = model.m_step(session.e_pass({}), {})
     for _ in range(200):
@@ -103,10 +103,10 @@ def foretold_exactly(reports: Reports, share: NDArray[Any], gold: int) -> NDArra
 
 
 def test_a_lead_of_a_nat_is_worth_a_factor_of_e() -> None:
-    assert weight_of(0.0) == 0.5
-    assert weight_of(1.0) / (1 - weight_of(1.0)) == pytest.approx(np.e)
-    assert weight_of(-1e6) == pytest.approx(0.0)
-    assert weight_of(1e6) == 1.0
+    assert sigmoid(0.0) == 0.5
+    assert sigmoid(1.0) / (1 - sigmoid(1.0)) == pytest.approx(np.e)
+    assert sigmoid(-1e6) == pytest.approx(0.0)
+    assert sigmoid(1e6) == 1.0
 
 
 def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
@@ -126,7 +126,7 @@ def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
 def test_an_explanation_that_is_behind_comes_to_rest_before_it_is_judged() -> None:
     """Classes are learned slowly; with 30 000 questions they overtook a leaning after eighty steps by sixty nats."""
     answers, _ = crowd(3, PLAIN, 0.7, n_questions=20, per_question=3)
-    model = ChannelBP().model(context_of(reported(answers, 1.0, 3)))
+    model = ChannelBP().model(table_context(reported(answers, 1.0, 3)))
     statistics = {"moved": 5.0, "questions": 10.0, "moved_if_leaning": 0.1, "questions_if_leaning": 10.0}
     arrays = {name: np.array(value) for name, value in statistics.items()}
     assert model.measure(arrays, {"due_to_classes": np.zeros(1)}) == 0.5
@@ -152,7 +152,7 @@ def test_what_frequencies_foretell_goes_by_each_workers_own_share() -> None:
     answers, _ = crowd(7, PLAIN, 0.7, n_questions=50, per_question=6)
     reports = reported(answers, 2.0, 7, hidden=True)
     method = ChannelBP(classes="even")
-    model = method.model(context_of(reports))
+    model = method.model(table_context(reports))
     assert isinstance(model, TypeModel)
     session = method.engine.open(model, reports, None)
     share, table = np.linspace(0.1, 0.9, 60), reports.channels[0].table
@@ -183,8 +183,8 @@ def test_results_mix_both_explanations() -> None:
 def test_the_explanations_share_neither_messages_nor_posteriors() -> None:
     answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
     reports, method = reported(answers, 0.5, 4), ChannelBP()
-    model = method.model(context_of(reports))
-    assert isinstance(model, EitherModel)
+    model = method.model(table_context(reports))
+    assert isinstance(model, BiasAveragedModel)
     session = method.engine.open(model, reports, None)
     assert isinstance(session, LocalSession)
     first, second = session.states[0]
@@ -196,7 +196,7 @@ def test_the_explanations_share_neither_messages_nor_posteriors() -> None:
 def test_classes_count_by_the_reports_about_them() -> None:
     answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
     reports, method = reported(answers, 0.5, 4), ChannelBP()
-    model = method.model(context_of(reports))
+    model = method.model(table_context(reports))
     session = method.engine.open(model, reports, None)
     found = session.e_pass(model.m_step(session.e_pass({}), {}))
     assert found["named"].sum() == pytest.approx(120)
@@ -205,11 +205,11 @@ def test_classes_count_by_the_reports_about_them() -> None:
 
 def test_beliefs_and_classes_count_by_the_weight_of_their_explanation() -> None:
     answers, _ = crowd(4, PLAIN, 0.7, n_questions=20, per_question=6)
-    model = ChannelBP().model(context_of(reported(answers, 0.5, 4)))
+    model = ChannelBP().model(table_context(reported(answers, 0.5, 4)))
     logs = {"belief": [[0.5, 0.5]], "belief_if_leaning": [[0.9, 0.1]]}
     logs |= {"log_classes": [0.75, 0.25], "log_classes_if_leaning": [0.5, 0.5]}
     parameters = {name: np.log(shares) for name, shares in logs.items()} | {"due_to_classes": np.array([0.8])}
-    assert belief_of(parameters) == pytest.approx(np.array([[0.8 * 0.5 + 0.2 * 0.9, 0.8 * 0.5 + 0.2 * 0.1]]))
+    assert read_belief(parameters) == pytest.approx(np.array([[0.8 * 0.5 + 0.2 * 0.9, 0.8 * 0.5 + 0.2 * 0.1]]))
     found = model.prior(np.array([True, False]), parameters)
     assert found["posterior"] == pytest.approx(np.array([[0.7, 0.3]] * 2))
     assert (found["low"], found["high"]) == (pytest.approx([0.7, 0.0]), pytest.approx([0.7, 1.0]))

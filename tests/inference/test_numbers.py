@@ -12,7 +12,7 @@ from crowdveil import Answers, Choices, InputError, Reports, Scale
 from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.guarantee import Guarantee
 from crowdveil.inference import Mean, Median, WeightedMean
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.engine.em import run
 from crowdveil.inference.engine.local import LocalEngine
 
@@ -82,7 +82,7 @@ def test_as_answers_leaves_empty_reports_out() -> None:
 
 def test_reports_read_as_answers_are_tallied_as_they_are() -> None:
     reports = protected(number_crowd(4, n_questions=10, n_workers=40, per_question=20)[0], 1.0, 5)
-    columns, context = {"value": np.zeros(10)}, context_of(reports)
+    columns, context = {"value": np.zeros(10)}, table_context(reports)
     squares = np.bincount(reports.worker, reports.domain.numbers[reports.report] ** 2)
     np.testing.assert_allclose(Mean(as_answers=True).tally(reports, columns, context)["squares"], squares)
     assert (Mean().tally(reports, columns, context)["squares"] > squares).any()
@@ -91,7 +91,7 @@ def test_reports_read_as_answers_are_tallied_as_they_are() -> None:
 @pytest.mark.parametrize("kind", [Mean, Median])
 def test_a_centre_found_block_by_block_is_that_of_the_whole_table(kind: type[Mean | Median]) -> None:
     reports = protected(number_crowd(4, n_questions=10, n_workers=40, per_question=20)[0], 3.0, 5)
-    model, whole = kind().model(context_of(reports)), kind().fit(reports)
+    model, whole = kind().model(table_context(reports)), kind().fit(reports)
     session = LocalEngine(threads=1).open(model, reports)
     found = session.finish(run(model, session, max_iter=kind.max_iter, tol=kind.tol, accelerate=False).parameters)
     for name in ("value", "low", "high"):

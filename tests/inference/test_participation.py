@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Choices
-from crowdveil.inference.observations.likelihood import emission_of
+from crowdveil.inference.observations.likelihood import build_emission
 from crowdveil.inference.observations.response_rate import LEAST, MOST, answered_scores, count_answered, shares
 from crowdveil.mechanisms import mechanism
 
@@ -17,7 +17,7 @@ OPEN, HIDDEN = (
 
 
 def test_scores_are_1_of_an_answer_and_0_of_none_on_average() -> None:
-    score, variance, hidden = answered_scores(emission_of((OPEN, HIDDEN), 3))
+    score, variance, hidden = answered_scores(build_emission((OPEN, HIDDEN), 3))
     assert hidden.tolist() == [False] * 3 + [True] * 4
     assert score[:3].tolist() == [1, 1, 1]
     assert variance[:3].tolist() == [0, 0, 0]
@@ -32,12 +32,12 @@ def test_scores_are_1_of_an_answer_and_0_of_none_on_average() -> None:
 def test_the_score_of_a_coin_varies_as_that_of_a_coin() -> None:
     """One option or none, of which either is reported as the other with probability 1/(e + 1)."""
     channel = mechanism("randomized-response", epsilon=1, protect_participation=True).channel(Choices(("a",)))
-    _, variance, _ = answered_scores(emission_of((channel,), 1))
+    _, variance, _ = answered_scores(build_emission((channel,), 1))
     assert variance == pytest.approx([np.e / (np.e - 1) ** 2] * 2, rel=1e-6)
 
 
 def test_only_reports_that_hide_participation_are_counted() -> None:
-    emission = emission_of((OPEN, HIDDEN), 3)
+    emission = build_emission((OPEN, HIDDEN), 3)
     score, variance, _ = answered_scores(emission)
     found = count_answered(np.array([0, 2, 3, 6, 6]), np.array([0, 1, 1, 1, 2]), emission, 4)
     assert found["hidden"].tolist() == [0, 2, 1, 0]

@@ -10,7 +10,14 @@ from inference.families import calibration_error
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import ChannelBP, method
-from crowdveil.inference.uncertainty.temperature import ENOUGH, POWERS, asked, foretold_at, sureness_of, tempered
+from crowdveil.inference.uncertainty.temperature import (
+    ENOUGH,
+    POWERS,
+    fit_posterior_power,
+    loo_log_predictive,
+    sample_questions,
+    temper,
+)
 
 
 def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:
@@ -18,7 +25,7 @@ def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:
     classes, chance = np.array([0.5, 0.3, 0.2]), rng.uniform(0.05, 0.9, (4, 3))
     posterior = classes * chance.prod(axis=0)
     posterior /= posterior.sum()
-    for power, found in zip(POWERS, foretold_at(np.tile(posterior, (4, 1)), chance), strict=True):
+    for power, found in zip(POWERS, loo_log_predictive(np.tile(posterior, (4, 1)), chance), strict=True):
         expected = 0.0
         for report in range(4):
             others = (classes * np.delete(chance, report, axis=0).prod(axis=0)) ** power
@@ -31,29 +38,29 @@ def test_reports_are_foretold_by_what_the_others_say_to_a_power() -> None:
 def test_the_power_is_the_best_less_a_standard_error(place: float, information: float) -> None:
     foretold = -information * (np.arange(len(POWERS)) - place) ** 2 / 2
     expected = max(place - 1 / np.sqrt(information), 0)
-    assert sureness_of(foretold) == pytest.approx(2 ** (-expected / 4))
+    assert fit_posterior_power(foretold) == pytest.approx(2 ** (-expected / 4))
 
 
 def test_where_nothing_tells_posteriors_stay_as_they_are() -> None:
-    assert sureness_of(np.zeros(len(POWERS))) == 1
-    assert sureness_of(-np.arange(len(POWERS)) / 2.0) == 1
+    assert fit_posterior_power(np.zeros(len(POWERS))) == 1
+    assert fit_posterior_power(-np.arange(len(POWERS)) / 2.0) == 1
     # The best may lie beyond what was tried.
-    assert sureness_of(np.arange(len(POWERS)) ** 2.0) == POWERS[-1]
+    assert fit_posterior_power(np.arange(len(POWERS)) ** 2.0) == POWERS[-1]
 
 
 def test_tempering_keeps_what_is_certain_and_what_is_likeliest() -> None:
     posterior = np.array([[0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5]])
-    softer = tempered(posterior, 0.5)
+    softer = temper(posterior, 0.5)
     np.testing.assert_allclose(softer.sum(axis=1), 1)
     np.testing.assert_allclose(softer[0], [0.75, 0.25, 0])
     assert softer[1].tolist() == [0, 1, 0]
     assert softer.argmax(axis=1).tolist() == posterior.argmax(axis=1).tolist()
-    assert tempered(posterior, 1.0) is posterior
+    assert temper(posterior, 1.0) is posterior
 
 
 def test_of_a_large_table_a_scattered_part_is_asked() -> None:
-    assert asked(7, ENOUGH).all()
-    some = asked(100_000, 10 * ENOUGH)
+    assert sample_questions(7, ENOUGH).all()
+    some = sample_questions(100_000, 10 * ENOUGH)
     assert some.mean() == pytest.approx(0.1, abs=0.002)
     # Neither every tenth question nor a run of them.
     assert 0.09 < some[::10].mean() < 0.11
@@ -84,7 +91,7 @@ def test_questions_that_mislead_make_posteriors_less_sure_and_better_calibrated(
     assert sureness < 0.7
     assert estimate.posterior is not None
     right = estimate.value == truth
-    before = tempered(np.maximum(estimate.posterior.astype(np.float64), 1e-30), 1 / sureness).max(axis=1)
+    before = temper(np.maximum(estimate.posterior.astype(np.float64), 1e-30), 1 / sureness).max(axis=1)
     assert calibration_error(estimate.confidence, right) < 0.9 * calibration_error(before, right)
     np.testing.assert_array_equal(estimate.value, estimate.posterior.argmax(axis=1))
     assert (estimate.low <= estimate.confidence).all()
@@ -107,4 +114,4 @@ def test_where_skills_explain_the_answers_nothing_is_taken_back(classes: str) ->
 @pytest.mark.parametrize("noise", range(5))
 def test_rounding_alone_makes_nobody_less_sure(noise: int) -> None:
     flat = -250.0 * (1 + np.random.default_rng(noise).normal(scale=1e-15, size=len(POWERS)))
-    assert sureness_of(flat) == 1.0
+    assert fit_posterior_power(flat) == 1.0

@@ -14,8 +14,8 @@ FIRST = TruthLaw.first(GRID)
 
 
 def test_without_questions_the_law_stays_the_first() -> None:
-    assert FIRST.written() == pytest.approx([3, 3, 0.8, 0.2])
-    assert FIRST.fitted(GRID, np.zeros(len(GRID.points)), 0.5).written() == pytest.approx(FIRST.written())
+    assert FIRST.to_array() == pytest.approx([3, 3, 0.8, 0.2])
+    assert FIRST.refit(GRID, np.zeros(len(GRID.points)), 0.5).to_array() == pytest.approx(FIRST.to_array())
 
 
 def test_a_fifth_of_the_truths_are_levels_and_the_rest_anywhere_by_how_wide_a_point_is() -> None:
@@ -46,14 +46,14 @@ def test_a_narrow_law_far_from_every_level_still_says_which_is_nearer() -> None:
     _, levels = law.parts(grid)
     assert levels.sum() == pytest.approx(0.2)
     assert levels[grid.levels[-1]] > levels[grid.levels[0]] > 0
-    assert np.isfinite(law.fitted(grid, law.weights(grid), 0.5).written()).all()
+    assert np.isfinite(law.refit(grid, law.weights(grid), 0.5).to_array()).all()
 
 
 def test_pseudo_questions_count_as_many_as_they_are() -> None:
     """Ten questions between 4 and 5, and half a one of the first law, whose mean is 3."""
     counts = np.where((GRID.points >= 4) & (GRID.points <= 5), 1.0, 0.0)
     counts *= 10 / counts.sum()
-    found = TruthLaw(3.0, 3.0, 1.0).fitted(GRID, counts, 0.5)
+    found = TruthLaw(3.0, 3.0, 1.0).refit(GRID, counts, 0.5)
     law = TruthLaw(found.mean, found.variance, 1.0).weights(GRID)
     assert law @ GRID.points == pytest.approx((10 * 4.5 + 0.5 * 3) / 10.5, abs=1e-5)
     assert found.normal == pytest.approx((10 + 5 * 0.8) / 15)
@@ -62,8 +62,8 @@ def test_pseudo_questions_count_as_many_as_they_are() -> None:
 def test_the_normal_part_is_neither_narrower_than_a_quarter_level_nor_wider_than_the_first() -> None:
     one, ends = np.zeros((2, len(GRID.points)))
     one[GRID.levels[2]], ends[[0, -1]] = 1e6, 1e6
-    assert FIRST.fitted(GRID, one, 0.5).variance == pytest.approx(0.25**2)
-    assert FIRST.fitted(GRID, ends, 0.5).variance == pytest.approx(FIRST.variance)
+    assert FIRST.refit(GRID, one, 0.5).variance == pytest.approx(0.25**2)
+    assert FIRST.refit(GRID, ends, 0.5).variance == pytest.approx(FIRST.variance)
 
 
 def test_truths_that_all_seem_levels_still_leave_some_between_them() -> None:

@@ -8,7 +8,7 @@ from inference.crowds import choice_crowd, protected
 
 from crowdveil import Answers, Choices, InputError, Reports, identity
 from crowdveil.inference import Majority, PrivateDawidSkene, WeightedVote, method
-from crowdveil.inference.observations.debiasing import answering, channel_worth, effective_counts, votes_of
+from crowdveil.inference.observations.debiasing import answering, channel_worth, effective_counts, unbiased_votes
 from crowdveil.mechanisms import mechanism
 
 
@@ -42,7 +42,7 @@ def test_votes_of_mixed_channels_are_unbiased() -> None:
     total = sum(
         channel_worth(channel) * channel.votes[report] for channel, report in zip(channels, (0, 0, 1), strict=True)
     )
-    np.testing.assert_allclose(votes_of(reports, channels, 1, 3)[0], total)
+    np.testing.assert_allclose(unbiased_votes(reports, channels, 1, 3)[0], total)
     assert 1 < effective_counts(reports, channels, 1)[0] < 3
     # A report at ε = 0.5 has votes of about ±3, and still does not outvote two clear ones.
     assert Majority().fit(reports).values() == ["a"]
@@ -73,8 +73,8 @@ def test_who_answers_is_told_from_reports_that_hide_it_not_from_the_others(given
 def test_large_outputs_are_counted_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = protected(choice_crowd(1, n_questions=30)[0], 1.0, 2)
     channels = reports.channels
-    counted = votes_of(reports, channels, 30, 3)
-    wide = votes_of(reports, channels, 200_000, 3)
+    counted = unbiased_votes(reports, channels, 30, 3)
+    wide = unbiased_votes(reports, channels, 200_000, 3)
     np.testing.assert_allclose(wide[:30], counted, atol=1e-9)
 
 

@@ -109,8 +109,8 @@ MUTANTS = (
     Mutant(
         "broker: nobody looks whether the row moved",
         "broker/ledger/budget.py",
-        "if not changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):",
-        "if changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho) < 0:",
+        "if not execute_rowcount(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):",
+        "if execute_rowcount(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho) < 0:",
         RACES,
         "forty_accepts and sqlite",
     ),
@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant(
         "broker: one public address among private ones is enough",
         "broker/webhooks/delivery.py",
-        "not all(map(is_public, found))",
-        "not any(map(is_public, found))",
+        "not all(map(is_public, addresses))",
+        "not any(map(is_public, addresses))",
         "tests/broker/test_webhook_delivery.py",
         "private_network",
     ),
@@ -212,8 +212,8 @@ MUTANTS = (
     Mutant(
         "broker: the ledger check overlooks a hold beside its spend",
         "broker/ledger/check.py",
-        "for account, study in rows(_UNSETTLED)",
-        "for account, study in rows(_UNSETTLED)[:0]",
+        "for account, study in fetch_all(_UNSETTLED)",
+        "for account, study in fetch_all(_UNSETTLED)[:0]",
         HOLDS,
         "check_sees",
     ),

@@ -157,8 +157,8 @@ MUTANTS = (
     Mutant(
         "an item told before it is done",
         "progress.py",
-        "        yield item\n        tell(what, number, len(items))",
-        "        tell(what, number, len(items))\n        yield item",
+        "        yield item\n        report_progress(what, number, len(items))",
+        "        report_progress(what, number, len(items))\n        yield item",
         PROGRESS,
         "when_it_is_done",
     ),

@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "levels on top of all the rest",
         "inference/priors/truth.py",
-        "found[0] *= 1 - self.levels",
-        "found[0] *= 1",
+        "parts[0] *= 1 - self.levels",
+        "parts[0] *= 1",
         TRUTH_LAW,
         "fifth",
     ),
@@ -94,7 +94,7 @@ MUTANTS = (
     Mutant(
         "the law narrower in every step",
         "inference/priors/truth.py",
-        "mean + wanted[0] - found[0], grid",
+        "mean + wanted[0] - moments[0], grid",
         "wanted[0], grid",
         INTERVALS,
         "tell_nothing",
@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "the variance of the counts for that of the law",
         "inference/priors/truth.py",
-        "variance * wanted[1] / max(found[1], 1e-12)",
+        "variance * wanted[1] / max(moments[1], 1e-12)",
         "wanted[1]",
         INTERVALS,
         "tell_nothing",

@@ -80,7 +80,7 @@ MUTANTS = (
     Mutant(
         "rounding taken for unevenness",
         "inference/uncertainty/score_test.py",
-        "    told -= told.mean(axis=0)\n",
+        "    scores -= scores.mean(axis=0)\n",
         "",
         EVENNESS,
         "rounding",
@@ -186,7 +186,7 @@ MUTANTS = (
     Mutant(
         "those who hold an option counted among the others",
         "inference/uncertainty/proportions.py",
-        "- shares * own)",
+        "- shares * diagonal)",
         ")",
         SHARES,
         "moments",

@@ -36,7 +36,7 @@ MUTANTS = (
     Mutant(
         "votes weighed, but not their number",
         "inference/observations/debiasing.py",
-        "return _added(rows, channels, np.ones(len(channels)), n_questions, n_options)",
+        "return _add_votes(rows, channels, np.ones(len(channels)), n_questions, n_options)",
         "return votes_of(rows, channels, n_questions, n_options)",
         "tests/statistical/test_channel_methods.py",
         "mixed_crowd",

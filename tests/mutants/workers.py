@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant(
         "questions that nobody answered count as asked",
         "inference/engine/blocks.py",
-        "int(np.count_nonzero(counted(reports.question, reports.n_questions)))",
+        "int(np.count_nonzero(count_codes(reports.question, reports.n_questions)))",
         "reports.n_questions",
         "tests/inference/test_dawid_skene.py",
         "nobody_was_asked",
@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         "two explanations share their messages",
         "inference/models/model_averaging.py",
-        "return state, replace(state, **own)",
+        "return state, replace(state, **copies)",
         "return state, state",
         LEANING,
         "share_neither",
@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "the interval of one explanation only",
         "inference/models/model_averaging.py",
-        "(_mixed(weights, side) for side",
+        "(_average(weights, side) for side",
         "(side[0] for side",
         LEANING,
         "mix",
@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         "the beliefs of two explanations swapped",
         "inference/models/model_averaging.py",
-        '[normalised(parameters["belief" + end]) for end in ("", _OTHER)]',
-        '[normalised(parameters["belief" + end]) for end in (_OTHER, "")]',
+        '[normalize_logs(parameters["belief" + end]) for end in ("", _OTHER)]',
+        '[normalize_logs(parameters["belief" + end]) for end in (_OTHER, "")]',
         LEANING,
         "beliefs_and",
     ),
@@ -207,8 +207,8 @@ MUTANTS = (
     Mutant(
         "who hides nothing answered nothing",
         "inference/observations/response_rate.py",
-        "own = np.ones(len(hidden))",
-        "own = np.zeros(len(hidden))",
+        "rates = np.ones(len(hidden))",
+        "rates = np.zeros(len(hidden))",
         PARTICIPATION,
         "drawn",
     ),

@@ -12,11 +12,11 @@ from crowdveil.channel.two_layer import value_epsilon
 from crowdveil.domain import Choices
 from crowdveil.inference import Majority
 from crowdveil.papers.beyond import two_layer_with
-from crowdveil.papers.core.reproduction import Row, near, paired, smaller
+from crowdveil.papers.core.reproduction import Row, near, paired_difference, smaller
 from crowdveil.papers.core.run import page
 from crowdveil.papers.li.additional import flip_epsilon
 from crowdveil.papers.li.trial import as_answers, error_rate, errors, peer_grading, privacy_rows
-from crowdveil.papers.loki.films import completed
+from crowdveil.papers.loki.films import impute_ratings
 from crowdveil.papers.loki.levels import choice_epsilons, rating_epsilons
 from crowdveil.papers.loki.linkage_attack import _name, _unique
 from crowdveil.reports import Reports
@@ -98,19 +98,19 @@ def test_a_pair_is_compared_on_the_same_trials() -> None:
         for trial, base in enumerate((1.0, 5.0, 9.0))
         for who, shift in (("ours", -0.5), ("theirs", 0.01 * trial))
     ]
-    gap, spread = paired(rows, "error", {"who": "ours"}, {"who": "theirs"})
+    gap, spread = paired_difference(rows, "error", {"who": "ours"}, {"who": "theirs"})
     assert gap == pytest.approx(-0.51)
     assert spread == pytest.approx(0.01 / np.sqrt(3))
     assert smaller(gap, spread) == "holds"
     assert smaller(-gap, spread) == "fails"
     assert smaller(gap, 0.3) == smaller(-gap, 0.3) == "cannot tell"
-    assert smaller(*paired(rows[:2], "error", {"who": "ours"}, {"who": "theirs"})) == "cannot tell"
+    assert smaller(*paired_difference(rows[:2], "error", {"who": "ours"}, {"who": "theirs"})) == "cannot tell"
 
 
 def test_ratings_that_were_given_are_kept_and_the_others_are_likely_half_stars() -> None:
     rng = np.random.default_rng(1)
     given = np.where(rng.random((30, 40)) < 0.3, np.clip(np.rint(2 * rng.normal(3.5, 1, (30, 40))) / 2, 0.5, 5), np.nan)
-    whole = completed(given, rng)
+    whole = impute_ratings(given, rng)
     known = np.isfinite(given)
     assert np.array_equal(whole[known], given[known])
     assert set(np.unique(2 * whole)) <= set(range(1, 11))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil import Channel, Choices, Scale
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.channel.encoding import Clamp, Rotate, Subset, Table, integer_row
 from crowdveil.domain import Domain
 from crowdveil.entropy import FixedBytes
@@ -132,7 +132,7 @@ def canonical_values() -> list[dict[str, Any]]:
         "a" * 64,
         "ä" * 1000,
     ]
-    return [{"value": value, "text": canonical(value).decode(), "sha256": sha256_of(value)} for value in values]
+    return [{"value": value, "text": canonical(value).decode(), "sha256": sha256_hex(value)} for value in values]
 
 
 def refused() -> list[dict[str, Any]]:
@@ -245,7 +245,7 @@ def _with(channel: Channel | dict[str, Any], **changed: Any) -> dict[str, Any]:
 def _without(channel: Channel | dict[str, Any], *dropped: str, **changed: Any) -> dict[str, Any]:
     wire = channel.to_json() if isinstance(channel, Channel) else channel
     fields = {key: value for key, value in wire.items() if key not in ("sha256", *dropped)} | changed
-    return fields | {"sha256": sha256_of(fields)}
+    return fields | {"sha256": sha256_hex(fields)}
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdveil.audit.lower_bound import ALPHA, LowerBound, choose, measure
 from crowdveil.audit.report_parsing import reader
 from crowdveil.errors import InputError
-from crowdveil.progress import counted, heard_by
+from crowdveil.progress import count_progress, progress_listener
 
 Source: TypeAlias = Callable[[int, int], NDArray[Any]]
 """`source(input, n)` gives n independent reports of that input: an array of n, or n × m when a report is a vector."""
@@ -43,7 +43,9 @@ def black_box(
     if not 0 <= delta < 1:
         raise InputError(f"the δ of a claim must be from 0 to below 1; got {delta}", fix="leave it out for pure ε")
     tested = list(permutations(range(n_inputs), 2)) if pairs is None else [*pairs, *((b, a) for a, b in pairs)]
-    batches = counted([input_index for _ in range(3) for input_index in range(n_inputs)], "batches of samples drawn")
+    batches = count_progress(
+        [input_index for _ in range(3) for input_index in range(n_inputs)], "batches of samples drawn"
+    )
     drawn = [_sample(source, next(batches), samples // 4) for _ in range(2 * n_inputs)]
     read = reader(drawn)
     seen, sized = ([read(batch) for batch in half] for half in (drawn[:n_inputs], drawn[n_inputs:]))
@@ -55,7 +57,7 @@ def black_box(
 
 
 def _sample(source: Source, index: int, n: int) -> NDArray[Any]:
-    with heard_by(None):
+    with progress_listener(None):
         return np.asarray(source(index, n))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.entropy import UNIFORM_BITS, uniform_of
+from crowdveil.entropy import UNIFORM_BITS, mantissas_to_uniform
 from crowdveil.mechanisms._research_reports import laplace_quantile
 
 _NUMPY_BITS = 53
@@ -49,7 +49,7 @@ def numpy_laplace(scale: float) -> Noise:
 
 def laplace_by_inversion(scale: float) -> Noise:
     """What the research mechanism `laplace` computes."""
-    return Noise(UNIFORM_BITS, lambda mantissas: laplace_quantile(uniform_of(mantissas), scale))
+    return Noise(UNIFORM_BITS, lambda mantissas: laplace_quantile(mantissas_to_uniform(mantissas), scale))
 
 
 def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.bool_]:

@@ -36,7 +36,7 @@ from crowdveil.entropy import Entropy
 from crowdveil.errors import InputError
 from crowdveil.guarantee import Unit
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, Laplace, Mechanism, TwoLayer, mechanism
-from crowdveil.progress import counted, heard_by
+from crowdveil.progress import count_progress, progress_listener
 
 SAMPLES = 200_000
 # Mechanisms that solve a system for each worker are sampled less; see `--samples`.
@@ -74,13 +74,13 @@ def audit_registry(
 ) -> list[Finding]:
     """Every mechanism at this ε, in the order of the registry."""
     tables, rows = [], []
-    for name in counted(names, "mechanisms audited"):
+    for name in count_progress(names, "mechanisms audited"):
         try:
             subject = build_mechanism(name, {"epsilon": epsilon}, participation=participation)
             if isinstance(subject, ChannelMechanism):
                 tables.append(_exact_row(subject, domain, epsilon if name != "none" else None, entropy))
                 continue
-            with heard_by(None):
+            with progress_listener(None):
                 finding = audit_mechanism(
                     subject, domain, claimed=epsilon, participation=participation, entropy=entropy, samples=samples
                 )

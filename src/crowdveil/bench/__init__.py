@@ -16,7 +16,7 @@ from crowdveil.errors import InputError
 
 def topics() -> list[str]:
     """What can be measured: the modules of this package that have cases."""
-    return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def rows(
@@ -28,14 +28,14 @@ def rows(
             raise InputError(f"the topic must be one of {', '.join(topics())}; got {topic!r}")
         module = import_module(f"{__name__}.{topic}")
         if only:
-            yield from _chosen(module.parts(quick) if hasattr(module, "parts") else {}, only, topic)
+            yield from _select_parts(module.parts(quick) if hasattr(module, "parts") else {}, only, topic)
         else:
             yield from module.cases(quick)
 
 
-def _chosen(parts: dict[str, Any], only: list[str], topic: str) -> Iterator[dict[str, Any]]:
+def _select_parts(parts: dict[str, Any], only: list[str], topic: str) -> Iterator[dict[str, Any]]:
     for name in only:
         if name not in parts:
-            known = f"one of {', '.join(parts)}" if parts else "left out"
-            raise InputError(f"--only must be {known} for {topic}; got {name!r}")
+            allowed = f"one of {', '.join(parts)}" if parts else "left out"
+            raise InputError(f"--only must be {allowed} for {topic}; got {name!r}")
         yield from parts[name]()

@@ -41,7 +41,7 @@ def _texts(name: str, n: int) -> NDArray[Any]:
     return texts
 
 
-def timed(work: Callable[[], object]) -> float:
+def measure_cpu(work: Callable[[], object]) -> float:
     """Seconds of processor time: other programs on the machine then count little."""
     started = time.process_time()
     work()
@@ -53,7 +53,7 @@ def per_iteration(fit: Callable[[int], object], few: int, many: int, *, rounds: 
 
     Of several rounds the fastest of either count, not the smallest difference: a slow start would make that too small.
     """
-    times = [(timed(lambda: fit(few)), timed(lambda: fit(many))) for _ in range(rounds)]
+    times = [(measure_cpu(lambda: fit(few)), measure_cpu(lambda: fit(many))) for _ in range(rounds)]
     short, long = min(short for short, _ in times), min(long for _, long in times)
     # On a machine so busy that few iterations took longer than many, loading and layout count against us.
     return (long - short) / (many - few) if long > short else long / many

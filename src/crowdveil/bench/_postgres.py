@@ -20,9 +20,9 @@ def free_port() -> int:
 
 def postgres_programs() -> Path | None:
     """Where initdb and its siblings are, if PostgreSQL is installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
+    return programs[-1].parent if programs else Path(on_path).parent if on_path else None
 
 
 class Postgres:

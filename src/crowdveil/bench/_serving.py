@@ -38,12 +38,12 @@ class Running:
 
     def _processes(self) -> list[str]:
         """The server and the processes it started, by their process groups."""
-        found = []
+        processes = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
                 if int(_stat(path.name)[2]) == self.process.pid:
-                    found.append(path.name)
-        return found
+                    processes.append(path.name)
+        return processes
 
     def cpu_seconds(self) -> float:
         """User and system time, from the operating system."""
@@ -73,17 +73,17 @@ class Running:
         """One submission for each of these workers over a few connections; seconds each."""
         latencies: list[list[float]] = [[] for _ in range(CONNECTIONS)]
         threads = [
-            threading.Thread(target=self._submit_some, args=(range(start + place, stop, CONNECTIONS), times))
-            for place, times in enumerate(latencies)
+            threading.Thread(target=self._submit_some, args=(range(start + index, stop, CONNECTIONS), times))
+            for index, times in enumerate(latencies)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        found = [each for times in latencies for each in times]
-        if len(found) != stop - start:
-            raise RuntimeError(f"{stop - start - len(found)} submissions were not accepted")
-        return found
+        all_latencies = [each for times in latencies for each in times]
+        if len(all_latencies) != stop - start:
+            raise RuntimeError(f"{stop - start - len(all_latencies)} submissions were not accepted")
+        return all_latencies
 
     def _submit_some(self, workers: range, times: list[float]) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

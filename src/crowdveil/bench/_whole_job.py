@@ -67,8 +67,8 @@ def _read(path: Path) -> None:
 
 def write_answers(path: Path, reports: Reports) -> None:
     """Unprotected reports as a file of answers; a worker answers a question once, so chance repeats are left out."""
-    _, kept = np.unique(reports.question.astype(np.int64) * reports.n_workers + reports.worker, return_index=True)
-    table = reports.rows(np.sort(kept))
+    _, first_rows = np.unique(reports.question.astype(np.int64) * reports.n_workers + reports.worker, return_index=True)
+    table = reports.rows(np.sort(first_rows))
     columns = {
         "worker": coded_column(table.worker, table.workers.tolist()),
         "task": coded_column(table.question, table.questions.tolist()),

@@ -21,7 +21,7 @@ from crowdveil.channel import identity
 from crowdveil.domain import Scale
 from crowdveil.inference import METHODS, DawidSkene, Method, method
 from crowdveil.inference.engine.local import LocalEngine
-from crowdveil.progress import heard_by
+from crowdveil.progress import progress_listener
 from crowdveil.reports import Reports
 
 PEER = "crowd-kit"
@@ -72,8 +72,8 @@ def _frame(reports: Reports) -> Any:
 
 
 def _ours(name: str, n_iter: int, *, threads: int = 1) -> Method:
-    known = {field.name for field in fields(METHODS[name])}  # type: ignore[arg-type]
-    precision = {"precision": "float32"} if "precision" in known else {}
+    field_names = {field.name for field in fields(METHODS[name])}  # type: ignore[arg-type]
+    precision = {"precision": "float32"} if "precision" in field_names else {}
     return method(name, max_iter=n_iter, tol=-1.0, engine=LocalEngine(threads=threads), **precision)
 
 
@@ -88,7 +88,7 @@ def _our_iteration(reports: Reports, name: str = "dawid-skene", *, rounds: int =
 def _median_iteration(reports: Reports, *, threads: int = 1) -> float:
     """Nanoseconds per answer, as the fit tells of its iterations: what it takes to begin one does not count at all."""
     ends: list[float] = []
-    with heard_by(lambda _: ends.append(time.perf_counter())):
+    with progress_listener(lambda _: ends.append(time.perf_counter())):
         _ours("dawid-skene", _iterations(reports), threads=threads).fit(reports)
     return float(np.median(np.diff(ends))) * 1e9 / len(reports)
 
@@ -111,8 +111,8 @@ def _iteration(name: str, kind: str, n: int, *, text_ids: bool, rounds: int = _R
         ours.append(_our_iteration(reports, name))
         theirs += [] if peer is None else [_their_iteration(peer, frame)]
     case = f"{name}, one iteration, {'text' if text_ids else 'integer'} ids"
-    found = row(case, n, min(ours), min(theirs) if theirs else None, _peer_name(), unit="ns per answer")
-    return found | {"rounds": [peer / own for own, peer in zip(ours, theirs, strict=False)]}
+    result = row(case, n, min(ours), min(theirs) if theirs else None, _peer_name(), unit="ns per answer")
+    return result | {"rounds": [peer / ours_ns for ours_ns, peer in zip(ours, theirs, strict=False)]}
 
 
 def _agreement(n: int) -> Iterator[dict[str, Any]]:

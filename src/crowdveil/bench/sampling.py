@@ -62,9 +62,9 @@ def _numpy_response(channel: Channel) -> _Peer:
     k, p_keep = len(channel.inputs), float(channel.table[0, 0])
 
     def respond(answers: NDArray[np.int32], generator: np.random.Generator) -> NDArray[Any]:
-        kept = generator.random(len(answers)) < p_keep
+        keep = generator.random(len(answers)) < p_keep
         other = (answers + generator.integers(1, k, len(answers))) % k
-        return np.where(kept, answers, other)
+        return np.where(keep, answers, other)
 
     return respond
 
@@ -75,9 +75,9 @@ def _numpy_table(channel: Channel) -> _Peer:
 
     def look_up(answers: NDArray[np.int32], generator: np.random.Generator) -> NDArray[Any]:
         uniform, reports = generator.random(len(answers)), np.empty(len(answers), dtype=np.int32)
-        for row, own in enumerate(sums):
+        for row, row_sums in enumerate(sums):
             mine = np.flatnonzero(answers == row)
-            reports[mine] = np.searchsorted(own, uniform[mine], side="right")
+            reports[mine] = np.searchsorted(row_sums, uniform[mine], side="right")
         return reports
 
     return look_up
@@ -127,13 +127,13 @@ def _memory(channel: Channel, n: int) -> dict[str, Any]:
 
 def _race(ours: Callable[[], object], peer: Callable[[], object]) -> tuple[float, float]:
     """The best time of each; they take turns, so that a busy machine slows both."""
-    times = [(_timed(ours), _timed(peer))]
+    times = [(_measure_seconds(ours), _measure_seconds(peer))]
     while len(times) < _ROUNDS and sum(map(sum, times)) < _SECONDS:
-        times.append((_timed(ours), _timed(peer)))
+        times.append((_measure_seconds(ours), _measure_seconds(peer)))
     return min(mine for mine, _ in times), min(theirs for _, theirs in times)
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _measure_seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

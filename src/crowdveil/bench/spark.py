@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from crowdveil.bench._measure import crowd, in_process, row
 from crowdveil.bench._whole_job import write_answers
 from crowdveil.inference import method
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.engine.em import run
 from crowdveil.inference.engine.local import LocalEngine, Passes
 from crowdveil.inference.protocols import Parameters, Statistics
@@ -46,14 +46,14 @@ def parts(quick: bool) -> dict[str, Callable[[], Iterator[dict[str, Any]]]]:
     """What can be measured by itself, each within minutes; a part makes what an earlier one has not left for it."""
     if find_spec("pyspark") is None or find_spec("psutil") is None or shutil.which("java") is None:
         return {}
-    found: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {}
+    parts_by_name: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {}
     for name, size in SIZES.items():
         n = size // 500 if quick else size
-        found[f"answers-{name}"] = partial(_answers, n)
-        found[f"packing-{name}"] = partial(_packing, n)
-        found[name] = partial(_times, n, LIMITS.get(name))
-        found[f"memory-{name}"] = partial(_memory, n)
-    return found
+        parts_by_name[f"answers-{name}"] = partial(_answers, n)
+        parts_by_name[f"packing-{name}"] = partial(_packing, n)
+        parts_by_name[name] = partial(_times, n, LIMITS.get(name))
+        parts_by_name[f"memory-{name}"] = partial(_memory, n)
+    return parts_by_name
 
 
 def cases(quick: bool) -> Iterator[dict[str, Any]]:
@@ -72,17 +72,17 @@ def _answers(n: int) -> Iterator[dict[str, Any]]:
 
 
 def _packing(n: int) -> Iterator[dict[str, Any]]:
-    found = _job("packing", n, _table("times", n))
-    yield row("spark, session and first job", n, found["start"], None, "", unit="s on the clock")
-    yield row("spark, packing", n, found["packing"] * 1e9 / n, None, "", unit="ns per answer on the clock")
-    yield row("spark, packed blocks", n, found["packed"] / n, None, "", unit="bytes per answer on disk")
+    result = _job("packing", n, _table("times", n))
+    yield row("spark, session and first job", n, result["start"], None, "", unit="s on the clock")
+    yield row("spark, packing", n, result["packing"] * 1e9 / n, None, "", unit="ns per answer on the clock")
+    yield row("spark, packed blocks", n, result["packed"] / n, None, "", unit="bytes per answer on disk")
 
 
 def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
-    found = _job("times", n, _table("times", n))
+    result = _job("times", n, _table("times", n))
     shutil.rmtree(_folder("times", n))
     for name in _METHODS:
-        ours = found[name]
+        ours = result[name]
         yield row(f"spark, layout for {name}", n, ours["layout"] * 1e9 / n, None, "", unit="ns per answer on the clock")
         yield row(f"spark, states of {name}", n, ours["states"] / n, None, "", unit="bytes per answer on disk")
         yield row(f"spark, read by a pass of {name}", n, ours["read"] / n, None, "", unit="bytes per answer")
@@ -92,11 +92,11 @@ def _times(n: int, limit: float | None) -> Iterator[dict[str, Any]]:
 
 
 def _memory(n: int) -> Iterator[dict[str, Any]]:
-    found = _job("memory", n, _table("memory", n))
+    result = _job("memory", n, _table("memory", n))
     shutil.rmtree(_folder("memory", n))
-    yield row("spark, the driver's Python after a fit", n, found["python"] / _MIB, None, "", unit="MiB")
-    yield row("spark, the driver's Java heap after a fit", n, found["heap"] / _MIB, None, "", unit="MiB")
-    yield row("spark, results that never came to the driver", n, found["results"] / _MIB, None, "", unit="MiB")
+    yield row("spark, the driver's Python after a fit", n, result["python"] / _MIB, None, "", unit="MiB")
+    yield row("spark, the driver's Java heap after a fit", n, result["heap"] / _MIB, None, "", unit="MiB")
+    yield row("spark, results that never came to the driver", n, result["results"] / _MIB, None, "", unit="MiB")
 
 
 def _folder(kind: str, n: int) -> Path:
@@ -121,8 +121,8 @@ def _job(kind: str, n: int, folder: Path) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def make(kind: str, n_answers: str, folder: str) -> None:
@@ -143,27 +143,27 @@ def packing(n_answers: str, folder: str) -> None:
     spark = _session()
     spark.range(10).count()
     started = time.perf_counter()
-    _packed(spark, folder, resume=False)
+    _pack_job(spark, folder, resume=False)
     seconds = time.perf_counter() - started
     spark.stop()
-    found = {"start": started - begun, "packing": seconds, "packed": _bytes(Path(folder) / "work" / "packed")}
-    print(json.dumps(found))  # noqa: T201
+    result = {"start": started - begun, "packing": seconds, "packed": _bytes(Path(folder) / "work" / "packed")}
+    print(json.dumps(result))  # noqa: T201
 
 
 def times(n_answers: str, folder: str) -> None:
     """Measure layouts and iterations in this process, on Spark and then beside it, and print what was found."""
-    engine, found = import_module("crowdveil.engines.spark"), {}
+    engine, result = import_module("crowdveil.engines.spark"), {}
     spark = _session()
-    job = _packed(spark, folder, resume=True)
+    job = _pack_job(spark, folder, resume=True)
     with engine.one_task_per_file(spark):
         for name in _METHODS:
-            found[name] = _on_spark(job, name)
+            result[name] = _on_spark(job, name)
     spark.stop()
     reports = crowd(int(n_answers))
     for name in _METHODS:
-        model = _method(name).model(context_of(reports))
-        found[name]["local"] = _iteration(model, LocalEngine(threads=1).open(model, reports))
-    print(json.dumps(found))  # noqa: T201
+        model = _method(name).model(table_context(reports))
+        result[name]["local"] = _iteration(model, LocalEngine(threads=1).open(model, reports))
+    print(json.dumps(result))  # noqa: T201
 
 
 def _session() -> Any:
@@ -171,7 +171,7 @@ def _session() -> Any:
     return engine.open_spark("local[2]", **{"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"})
 
 
-def _packed(spark: Any, folder: str, *, resume: bool) -> Any:
+def _pack_job(spark: Any, folder: str, *, resume: bool) -> Any:
     engine = import_module("crowdveil.engines.spark")
     table = engine.read_spark(spark, Path(folder) / "answers.parquet")
     return engine.pack_on_spark(table, Path(folder) / "work", resume=resume)
@@ -202,8 +202,8 @@ def memory(n_answers: str, folder: str) -> None:
     java.System.gc()
     heap = java.Runtime.getRuntime().totalMemory() - java.Runtime.getRuntime().freeMemory()
     spark.stop()
-    found = {"python": python, "heap": heap, "results": _bytes(Path(folder) / "estimates")}
-    print(json.dumps(found))  # noqa: T201
+    result = {"python": python, "heap": heap, "results": _bytes(Path(folder) / "estimates")}
+    print(json.dumps(result))  # noqa: T201
 
 
 def _method(name: str) -> Any:
@@ -214,8 +214,8 @@ def _bytes(folder: Path, *, column: str | None = None) -> int:
     """What the Parquet files in a folder take, or one column of them."""
     if column is None:
         return sum(file.stat().st_size for file in folder.glob("*.parquet"))
-    found = (pq.read_metadata(file).to_dict() for file in folder.glob("*.parquet"))
-    columns = (part for each in found for group in each["row_groups"] for part in group["columns"])
+    metadata = (pq.read_metadata(file).to_dict() for file in folder.glob("*.parquet"))
+    columns = (part for each in metadata for group in each["row_groups"] for part in group["columns"])
     return sum(part["total_compressed_size"] for part in columns if part["path_in_schema"] == column)
 
 

@@ -42,7 +42,7 @@ def _deliver(ended: threading.Event, pause: float) -> None:
 
 
 def _work(ended: threading.Event, pause: float) -> None:
-    told: set[str] = set()
+    announced: set[str] = set()
     _attempt(finish_closing)
     _attempt(release_unsettled)
     while not ended.wait(pause):
@@ -52,7 +52,7 @@ def _work(ended: threading.Event, pause: float) -> None:
             _estimate_due,
             update_due_pools,
             _refine_selections,
-            lambda: _announce_filled(told),
+            lambda: _announce_filled(announced),
             forget_expired,
             forget_sources,
         ):
@@ -84,10 +84,10 @@ def _estimate_due() -> None:
             _attempt(partial(make_batch, study))
 
 
-def _announce_filled(told: set[str]) -> None:
+def _announce_filled(announced: set[str]) -> None:
     """Tell once, per process, that a study has no places left."""
     for study in Study.objects.filter(state="open"):
         purse = Purse.objects.filter(study=study.id).first()
-        if purse is not None and purse.places_taken >= purse.quota and study.id not in told:
-            told.add(study.id)
+        if purse is not None and purse.places_taken >= purse.quota and study.id not in announced:
+            announced.add(study.id)
             announce(study, "study.filled")

@@ -19,7 +19,7 @@ from crowdveil.files.folders import folder_for
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BrokerEnvironment:
     """Where a broker keeps its things."""
 
     data_dir: Path

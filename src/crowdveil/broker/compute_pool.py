@@ -20,7 +20,7 @@ from typing import TypeVar
 from django.http import HttpRequest, HttpResponse
 
 from crowdveil.broker.problems import Refusal
-from crowdveil.progress import Step, heard_by
+from crowdveil.progress import Step, progress_listener
 
 MAX_JOBS = 2
 """Running and waiting together: a quarter of the server's threads."""
@@ -67,7 +67,7 @@ def compute(work: Callable[[], Result]) -> Result:
         raise Refusal("not-ready", "other studies are being computed; try again in a few seconds")
 
     def run() -> Result:
-        with heard_by(limit.check):
+        with progress_listener(limit.check):
             limit.check()
             return work()
 

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from django.conf import settings
 
-from crowdveil.broker.db.transactions import KEY_ESCROW, in_line, write
+from crowdveil.broker.db.transactions import KEY_ESCROW, chain_lock, write_transaction
 from crowdveil.broker.keys import put_new, replace_file, study_key
 from crowdveil.errors import FileError, InputError
 
@@ -150,8 +150,8 @@ def _change(change: Callable[[Escrow], Escrow]) -> None:
     except FileNotFoundError:
         return
     try:
-        with write():
-            in_line(KEY_ESCROW)
+        with write_transaction():
+            chain_lock(KEY_ESCROW)
             with path.open("r+b") as old:
                 replace_file(path, change(read(path)).to_json())
                 _overwrite(old.fileno())

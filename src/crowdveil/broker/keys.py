@@ -51,9 +51,9 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def _secret(name: str, *, create: bool) -> bytes | None:
     """32 random bytes kept in a file that only the broker's user can read."""
-    found = _content(name)
-    if found is not None or not create:
-        return found
+    content = _content(name)
+    if content is not None or not create:
+        return content
     put_new(Path(settings.DATA_DIR) / name, secrets.token_bytes(32))
     return _content(name)
 
@@ -130,16 +130,16 @@ def put_study_key(study: str, key: bytes) -> None:
 # Read anew for each pseudonym: a key in memory would outlive its destruction.
 def pseudonym(study: str, account: str) -> str:
     """What this worker is called in this study, and nowhere else."""
-    return _named(f"study-keys/{study}", account)
+    return _keyed_hash(f"study-keys/{study}", account)
 
 
 def panel_pseudonym(requester: str, account: str) -> str:
     """What this worker is called in all *linkable* studies of one requester; workers are told before joining."""
     _secret(f"panel-keys/{requester}", create=True)
-    return _named(f"panel-keys/{requester}", account)
+    return _keyed_hash(f"panel-keys/{requester}", account)
 
 
-def _named(key: str, account: str) -> str:
+def _keyed_hash(key: str, account: str) -> str:
     secret = _secret(key, create=False)
     if secret is None:
         raise Refusal("not-open", "this study is closed: the key that named its workers is destroyed")

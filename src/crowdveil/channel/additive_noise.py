@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.errors import ChannelError
 from crowdveil.guarantee import Guarantee
 
@@ -33,7 +33,7 @@ class NoiseRecord:
 
     @property
     def sha256(self) -> str:
-        return sha256_of(self._fields())
+        return sha256_hex(self._fields())
 
     def to_json(self) -> dict[str, object]:
         return self._fields() | {"sha256": self.sha256}

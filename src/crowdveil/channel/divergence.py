@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.exact import log_up
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 # Floating-point powers and sums of at most some thousand terms err by far less than this; it is added on top.
 _FLOAT_SLACK = 1e-7
@@ -107,7 +107,7 @@ class _WorstRenyi:
     def __call__(self, u: float) -> float:
         if u not in self._seen:
             self._seen[u] = self._kullback_leibler() if u == 0 else self._renyi(u)
-            tell("Rényi orders", len(self._seen))
+            report_progress("Rényi orders", len(self._seen))
         return self._seen[u]
 
     def _kullback_leibler(self) -> float:

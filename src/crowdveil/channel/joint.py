@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.channel.table import Channel
 from crowdveil.errors import ChannelError
 from crowdveil.guarantee import Guarantee
@@ -44,7 +44,7 @@ class JointChannel(Channel):
 
     @cached_property
     def sha256(self) -> str:
-        return sha256_of(self._record())
+        return sha256_hex(self._record())
 
     def _record(self) -> dict[str, object]:
         head = {"format": FORMAT, "mechanism": self.mechanism, "channel": self.alone.to_json()}

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.channel.divergence import epsilon_of, rho_of
 from crowdveil.channel.encoding import Form, Rotate, Subset, Table, compact_form, count
 from crowdveil.domain import Domain
@@ -179,7 +179,7 @@ class Channel:
     @cached_property
     def sha256(self) -> str:
         """The channel's name on the wire: the hash of its canonical JSON."""
-        return sha256_of(self._fields())
+        return sha256_hex(self._fields())
 
     def to_json(self) -> dict[str, object]:
         """The wire form `crowdveil-channel/1`."""
@@ -304,7 +304,7 @@ def _symbols(spelled: object) -> tuple[Any, ...]:
 
 def _hash_or_none(fields: dict[str, object]) -> str | None:
     try:
-        return sha256_of(fields)
+        return sha256_hex(fields)
     except (TypeError, ValueError):
         return None
 

@@ -153,7 +153,7 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         _complain("stopped", STOPPED)
     except _UsageError as error:
-        _misused(error)
+        _print_usage_error(error)
     except CheckError as error:
         _complain(error, 1)
     except CrowdveilError as error:
@@ -175,20 +175,20 @@ def _leave(code: int | None) -> None:
     sys.exit(code)
 
 
-def _misused(error: Any) -> None:
+def _print_usage_error(error: Any) -> None:
     """Words that the command does not take: what is wrong with them, and where the help is."""
     if error.format_message() == (error.ctx.get_help() if error.ctx else ""):
         # Nothing was asked for: the help is the answer, and not one sentence.
         error.show()
         sys.exit(2)
-    place = error.ctx.command_path if error.ctx else "crowdveil"
+    command_path = error.ctx.command_path if error.ctx else "crowdveil"
     names = [name for name in (error.param.opts if getattr(error, "param", None) else ()) if name in sys.argv[:-1]]
     got = (
         f"; got {sys.argv[sys.argv.index(names[0]) + 1]!r}"
         if names and "nvalid value" in error.format_message()
         else ""
     )
-    _complain(f"{error.format_message().rstrip('.')}{got}; see {place} --help", 2)
+    _complain(f"{error.format_message().rstrip('.')}{got}; see {command_path} --help", 2)
 
 
 def _unusable(error: OSError) -> str:

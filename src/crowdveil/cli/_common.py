@@ -42,7 +42,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible randomness; never for answers of real people.")]
 
 
-def domain_of(options: str | None, scale: str | None) -> Domain | None:
+def parse_domain(options: str | None, scale: str | None) -> Domain | None:
     """The domain the flags describe, if any."""
     if options is not None and scale is not None:
         raise InputError("give either --options or --scale; got both")
@@ -60,13 +60,13 @@ def something_to_hide(chosen: Mechanism, domain: Domain) -> None:
 
 def needed_domain(options: str | None, scale: str | None) -> Domain:
     """The domain, where a command cannot do without."""
-    domain = domain_of(options, scale)
+    domain = parse_domain(options, scale)
     if domain is None:
         raise InputError("this command needs to know what may be answered", fix="give --options a,b,c or --scale 1:5")
     return domain
 
 
-def parameters_of(pairs: list[str] | None) -> dict[str, Any]:
+def parse_parameters(pairs: list[str] | None) -> dict[str, Any]:
     """`--param name=value`, each value read as JSON where it is JSON and as text elsewhere."""
     parameters: dict[str, Any] = {}
     for pair in pairs or []:
@@ -86,7 +86,7 @@ def described_mechanism(
     """The mechanism the flags describe; flags that were not given are left to its defaults."""
     from crowdveil.mechanisms import MECHANISMS, mechanism
 
-    parameters = parameters_of(pairs)
+    parameters = parse_parameters(pairs)
     if epsilon is not None:
         parameters["epsilon"] = epsilon_once(epsilon, parameters)
     if protect_participation:
@@ -106,7 +106,7 @@ def epsilon_once(epsilon: float, parameters: dict[str, Any]) -> float:
     return epsilon
 
 
-def guarantees_of(channels: Iterable[AnyChannel]) -> list[dict[str, Any]]:
+def list_guarantees(channels: Iterable[AnyChannel]) -> list[dict[str, Any]]:
     """What protects the reports, each different promise once, in numbers and in words."""
     promises = dict.fromkeys(channel.guarantee for channel in channels)
     return [
@@ -120,7 +120,7 @@ def estimate_json(
     estimate: Estimate, counts: Mapping[str, object], channels: Iterable[AnyChannel], engine: str
 ) -> dict[str, Any]:
     """What `crowdveil infer` says about an estimate, whichever engine made it."""
-    guarantees = guarantees_of(channels)
+    guarantees = list_guarantees(channels)
     return {
         "method": estimate.method,
         "engine": engine,

@@ -14,7 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from crowdveil.progress import Step, heard_by
+from crowdveil.progress import Step, progress_listener
 
 UPDATES_A_SECOND = 4
 _BAR_WIDTH = 16
@@ -29,8 +29,8 @@ def working(what: str, *, quiet: bool) -> Iterator[None]:
     line = _Line(what)
     console = Console(stderr=True)
     with (
-        Live(get_renderable=line.drawn, console=console, refresh_per_second=UPDATES_A_SECOND, transient=True),
-        heard_by(line.hear),
+        Live(get_renderable=line.render, console=console, refresh_per_second=UPDATES_A_SECOND, transient=True),
+        progress_listener(line.hear),
     ):
         yield
 
@@ -46,7 +46,7 @@ class _Line:
     def hear(self, step: Step) -> None:
         self._step = step
 
-    def drawn(self) -> Table:
+    def render(self) -> Table:
         step = self._step
         parts: list[Spinner | Text | ProgressBar] = [self._spinner, Text(self._what, no_wrap=True)]
         if step is not None and step.share is not None:

@@ -63,32 +63,32 @@ def infer_on_spark(
         estimate = fit_on_spark(
             chosen,
             table,
-            address(_unfinished(output)),
+            address(_temporary_output(output)),
             start=read_spark_start(spark, address(start_folder(start))) if start else None,
-            start_out=address(_unfinished(start_folder(output))),
-            workers_out=address(_unfinished(workers_out)) if workers_out else None,
+            start_out=address(_temporary_output(start_folder(output))),
+            workers_out=address(_temporary_output(workers_out)) if workers_out else None,
             work=address(cluster.work) if cluster.work else None,
             resume=cluster.resume,
         )
         result = estimate_json(estimate, estimate.provenance, table.channels, "spark")
         if truth is not None:
-            result |= _scored(estimate, address(_unfinished(output)), truth, spark)
+            result |= _score(estimate, address(_temporary_output(output)), truth, spark)
     return result
 
 
 @contextmanager
 def _whole_folders(*wanted: Path | None) -> Iterator[None]:
     """Folders that take their places when all is done; of a job that fails none is left. Stores cannot rename."""
-    folders = [path for path in wanted if path is not None and _unfinished(path) != path]
+    folders = [path for path in wanted if path is not None and _temporary_output(path) != path]
     try:
         yield
         for path in folders:
-            if _unfinished(path).exists():
+            if _temporary_output(path).exists():
                 shutil.rmtree(path, ignore_errors=True)
-                _unfinished(path).replace(path)
+                _temporary_output(path).replace(path)
     finally:
         for path in folders:
-            shutil.rmtree(_unfinished(path), ignore_errors=True)
+            shutil.rmtree(_temporary_output(path), ignore_errors=True)
 
 
 def address(path: Path) -> str:
@@ -101,7 +101,7 @@ def start_folder(estimates: Path) -> Path:
     return estimates.with_name(estimates.name + ".start")
 
 
-def _unfinished(output: Path) -> Path:
+def _temporary_output(output: Path) -> Path:
     """Written beside and renamed, so that a job that dies leaves no half of a result; stores cannot rename."""
     return output if "://" in address(output) else output.with_name(f".{output.name}-unfinished")
 
@@ -114,10 +114,10 @@ def _check_folder(path: Path, force: bool) -> None:
         path.unlink()
 
 
-def _scored(estimate: Estimate, folder: str, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:
+def _score(estimate: Estimate, folder: str, truth: Mapping[Any, object], spark: Any) -> dict[str, Any]:
     """Only the questions whose truth is known come to this machine."""
-    known = spark.createDataFrame([(str(name),) for name in truth], "question string")
-    rows = spark.read.parquet(folder).join(known, "question").select("question", "value").collect()
+    truth_frame = spark.createDataFrame([(str(name),) for name in truth], "question string")
+    rows = spark.read.parquet(folder).join(truth_frame, "question").select("question", "value").collect()
     values = [row["value"] for row in rows]
     value = (
         np.array([np.nan if each is None else each for each in values], dtype=np.float64)

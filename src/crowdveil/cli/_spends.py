@@ -15,7 +15,7 @@ from crowdveil.errors import InputError
 from crowdveil.files.table import TextTable, read_table
 from crowdveil.guarantee import positive_epsilon
 from crowdveil.mechanisms import MECHANISMS, mechanism
-from crowdveil.progress import counted
+from crowdveil.progress import count_progress
 
 COLUMNS = ("worker", "study", "mechanism", "parameters")
 _MOST_DIGITS = 15
@@ -26,7 +26,7 @@ def read_spends(path: Path) -> dict[str, SpendsByQuestion]:
     table = read_table(path, COLUMNS, optional=["count", "question"])
     workers: dict[str, SpendsByQuestion] = defaultdict(lambda: defaultdict(list))
     columns = {name: table.columns[name].to_pylist() for name in (*COLUMNS, "count", "question") if name in table}
-    for index in counted(range(len(table)), "spends read"):
+    for index in count_progress(range(len(table)), "spends read"):
         cells = {name: column[index] or "" for name, column in columns.items()}
         if not cells["worker"]:
             raise table.wrong("every row must name its worker; got an empty cell", index, "worker", "fill it in")

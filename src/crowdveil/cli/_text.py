@@ -14,7 +14,7 @@ _LEAST_TEXT = 24
 
 def tell(text: str, *, indent: str = "  ") -> None:
     """One paragraph; lines after the first start under `indent`."""
-    typer.echo("\n".join(_wrapped(text, _width(), indent)))
+    typer.echo("\n".join(_wrap(text, _width(), indent)))
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:
@@ -23,7 +23,7 @@ def table(rows: Sequence[Sequence[str]]) -> None:
     room = max(_width() - sum(widths) - 2 * len(widths), _LEAST_TEXT)
     for row in rows:
         head = "".join(cell.ljust(width) + "  " for cell, width in zip(row, widths, strict=False))
-        first, *rest = _wrapped(row[-1], room) or [""]
+        first, *rest = _wrap(row[-1], room) or [""]
         typer.echo((head + first).rstrip())
         for line in rest:
             typer.echo(" " * len(head) + line)
@@ -33,7 +33,7 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, tabsize=1
     )

@@ -16,7 +16,7 @@ from crowdveil.cli._progress import working
 from crowdveil.cli._spends import read_spends
 from crowdveil.exact import json_number
 from crowdveil.guarantee import round_up
-from crowdveil.progress import counted
+from crowdveil.progress import count_progress
 
 _MEANING = {
     "value": "one answer, if every release was about it",
@@ -39,9 +39,9 @@ def command(
     check_delta(delta)
     with working("accounting", quiet=as_json):
         by_worker = read_spends(spends)
-        each = counted(list(by_worker.items()), "workers added up")
-        found = {worker: worker_totals(rows, delta) for worker, rows in each}
-    unprotected = {worker: open_ for worker, rows in by_worker.items() if (open_ := _unprotected(rows))}
+        each = count_progress(list(by_worker.items()), "workers added up")
+        totals = {worker: worker_totals(rows, delta) for worker, rows in each}
+    unprotected = {worker: open_ for worker, rows in by_worker.items() if (open_ := _count_unprotected(rows))}
     result = {
         "delta": delta,
         "workers": {
@@ -51,7 +51,7 @@ def command(
                 }
                 for unit, rules in units.items()
             }
-            for worker, units in found.items()
+            for worker, units in totals.items()
         },
         "unprotected": unprotected,
     }
@@ -60,10 +60,10 @@ def command(
         for worker, rows in by_worker.items()
         if not any(spend.protected for spends in rows.values() for spend in spends)
     }
-    show(result, as_json=as_json, human=lambda: _print(found, unprotected, only_unprotected, delta))
+    show(result, as_json=as_json, human=lambda: _print(totals, unprotected, only_unprotected, delta))
 
 
-def _unprotected(rows: SpendsByQuestion) -> dict[str, int]:
+def _count_unprotected(rows: SpendsByQuestion) -> dict[str, int]:
     open_: dict[str, int] = defaultdict(int)
     for spend in (spend for spends in rows.values() for spend in spends if not spend.protected):
         open_[spend.name] += spend.count
@@ -71,10 +71,10 @@ def _unprotected(rows: SpendsByQuestion) -> dict[str, int]:
 
 
 def _print(
-    found: dict[str, Totals], unprotected: dict[str, dict[str, int]], only_unprotected: set[str], delta: float
+    totals: dict[str, Totals], unprotected: dict[str, dict[str, int]], only_unprotected: set[str], delta: float
 ) -> None:
     typer.echo(f"{'worker':<16} {'unit':<8} " + " ".join(f"{rule:>10}" for rule in RULES))
-    for worker, units in found.items():
+    for worker, units in totals.items():
         # A row of zeros would read as a promise about a worker who only sent answers as they are.
         for unit, rules in units.items() if worker not in only_unprotected else ():
             costs = " ".join(f"{round_up(rules[rule].epsilon):>10}" for rule in RULES)
@@ -82,7 +82,7 @@ def _print(
         for name, count in unprotected.get(worker, {}).items():
             beside = "" if worker in only_unprotected else ", and not in these numbers"
             typer.echo(f"{worker:<16} not protected{beside}: {name} ({count})")
-    if only_unprotected == set(found):
+    if only_unprotected == set(totals):
         return
     typer.echo(f"ε at δ = {delta:g} (basic: δ = 0 unless a Gaussian is among them); the smallest of a line holds")
     typer.echo("renyi and pld hold for questions fixed beforehand, not for questions that depend on earlier reports")

@@ -51,16 +51,16 @@ def sign_up(
 def list_studies(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you may answer, with pay and ε for each level. Example: crowdveil answer list"""
     with _worker(address, home) as worker:
-        found = worker.studies()
-    show({"studies": found}, as_json=as_json, human=lambda: tell_each(found, _tell_card))
+        studies = worker.studies()
+    show({"studies": studies}, as_json=as_json, human=lambda: tell_each(studies, _tell_card))
 
 
 @app.command("show")
 def show_study(study: Key, address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """Check a study and print its questions. Example: crowdveil answer show STUDY"""
     with _worker(address, home) as worker:
-        found = worker.study(study)
-    show(found.definition, as_json=as_json, human=lambda: _tell_study(found.definition))
+        details = worker.study(study)
+    show(details.definition, as_json=as_json, human=lambda: _tell_study(details.definition))
 
 
 @app.command()
@@ -73,9 +73,9 @@ def send(
     as_json: Json = False,
 ) -> None:
     """Check a study, charge, randomise (not at level none), send. Example: crowdveil answer send STUDY answers.json"""
-    given = _answers(answers)
+    answers_by_question = _answers(answers)
     with _worker(address, home) as worker:
-        sent = worker.answer(study, given, level=level)
+        sent = worker.answer(study, answers_by_question, level=level)
     result = {
         "level": sent.level,
         "protected": sent.protected,
@@ -124,22 +124,24 @@ def label(
 def budget(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you have spent and what is left, by this device's own ledger. Example: crowdveil answer budget"""
     with _worker(address, home) as worker:
-        loss, left, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
-    result = {"cap": cap, "epsilon": loss.epsilon, "left": left.epsilon, "unprotected": loss.unprotected}
+        loss, remaining, cap = worker.ledger.loss("me"), worker.ledger.left("me"), worker.ledger.budget.epsilon
+    result = {"cap": cap, "epsilon": loss.epsilon, "left": remaining.epsilon, "unprotected": loss.unprotected}
     result["one_by_one"] = {
         name: {"count": each.count, "epsilon": each.epsilon, "total": each.total}
         for name, each in loss.one_by_one.items()
     }
-    show(result, as_json=as_json, human=lambda: echo(_standing(loss, left.epsilon, cap)))
+    show(result, as_json=as_json, human=lambda: echo(_standing(loss, remaining.epsilon, cap)))
 
 
 @app.command()
 def receipts(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """Every receipt this device holds. Example: crowdveil answer receipts"""
     with _worker(address, home) as worker:
-        found = worker.receipts()
+        receipts_sent = worker.receipts()
     show(
-        {"receipts": found}, as_json=as_json, human=lambda: tell_each(found, lambda each: echo(json.dumps(each)))
+        {"receipts": receipts_sent},
+        as_json=as_json,
+        human=lambda: tell_each(receipts_sent, lambda each: echo(json.dumps(each))),
     )
 
 
@@ -147,8 +149,8 @@ def receipts(address: Address = HERE, home: Home = _HOME, as_json: Json = False)
 def payments(address: Address = HERE, home: Home = _HOME, as_json: Json = False) -> None:
     """What you earned and what was paid out. Example: crowdveil answer payments"""
     with _worker(address, home) as worker:
-        found = worker.payments()
-    show(found, as_json=as_json, human=lambda: echo(f"{found['balance_cents']} cents to come"))
+        earnings = worker.payments()
+    show(earnings, as_json=as_json, human=lambda: echo(f"{earnings['balance_cents']} cents to come"))
 
 
 @app.command()

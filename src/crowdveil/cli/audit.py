@@ -16,9 +16,9 @@ from crowdveil.cli._common import (
     Options,
     Parameters,
     ScaleFlag,
-    domain_of,
     epsilon_once,
-    parameters_of,
+    parse_domain,
+    parse_parameters,
     show,
     something_to_hide,
 )
@@ -60,7 +60,7 @@ def command(
         )
     if delta and (subject is None or ":" not in subject):
         raise InputError("--delta is for code of yours; our mechanisms state their own δ", fix="leave it out")
-    asked = _Asked(epsilon, domain_of(options, scale), protect_participation, samples, _entropy(seed), as_json)
+    asked = _Asked(epsilon, parse_domain(options, scale), protect_participation, samples, _entropy(seed), as_json)
     if subject is None:
         rows = _audit_all(asked, param)
     elif ":" in subject:
@@ -127,7 +127,7 @@ def _audit_callable(name: str, asked: _Asked, delta: float, param: list[str] | N
 
 def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Finding:
     claimed = asked.epsilon if asked.epsilon is not None or param else 1.0
-    parameters = parameters_of(param)
+    parameters = parse_parameters(param)
     if claimed is not None:
         parameters["epsilon"] = epsilon_once(claimed, parameters)
     subject = build_mechanism(name, parameters, participation=asked.participation)
@@ -156,8 +156,8 @@ def _accusation(row: Finding) -> str:
     proven = (row.lower_bound or 0.0) > (row.claimed or 0.0)
     if row.checks.get("floating-point") == "exceeds" and row.exact is None and not proven:
         return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but its reports' last digits tell"
-    found = f"ε {_number(row.exact)}" if row.exact is not None else f"at least ε {_down(row.lower_bound)}"
-    return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but has {found}"
+    measured = f"ε {_number(row.exact)}" if row.exact is not None else f"at least ε {_down(row.lower_bound)}"
+    return f"{row.mechanism} claims ε {_number(row.claimed)} per {row.unit} but has {measured}"
 
 
 def _table(rows: list[Finding]) -> None:
@@ -165,11 +165,11 @@ def _table(rows: list[Finding]) -> None:
     checked: dict[str, list[str]] = {}
     for row in rows:
         if row.checks:
-            checked.setdefault(", ".join(f"{name} {found}" for name, found in row.checks.items()), []).append(
+            checked.setdefault(", ".join(f"{name} {finding}" for name, finding in row.checks.items()), []).append(
                 row.mechanism
             )
-    for found, names in checked.items():
-        tell(f"also checked of {', '.join(names)}: {found}")
+    for finding, names in checked.items():
+        tell(f"also checked of {', '.join(names)}: {finding}")
     for row in rows:
         if row.note:
             tell(f"{row.mechanism}: {row.note}")

@@ -25,9 +25,9 @@ def command(
     check_output(output, force=force)
     if not (data_dir / "secret").is_file():
         raise FileError(f"{data_dir} is not a broker's data directory", fix="give --data-dir")
-    from crowdveil.broker.bootstrap import Place
+    from crowdveil.broker.bootstrap import BrokerEnvironment
 
-    Place(data_dir.resolve(), database).enter()
+    BrokerEnvironment(data_dir.resolve(), database).enter()
     from crowdveil.broker.ops.backup import backup
 
     with whole_file(output, force=force) as temporary:

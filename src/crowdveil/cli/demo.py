@@ -58,24 +58,24 @@ def tell_story(n_workers: int, n_questions: int, epsilon: float, seed: int) -> d
         "guarantee": channel.guarantee.to_json(),
         "sentence": str(channel.guarantee),
         "changed": float((reports.report != crowd.answers.answer).mean()),
-        "found": _found(reports, Reports.unprotected(crowd.answers), truths),
+        "found": _measure_accuracy(reports, Reports.unprotected(crowd.answers), truths),
         "worker": _account(channel, int((crowd.answers.worker == 0).sum())),
         "audit": _audit(channel, epsilon, seed),
     }
 
 
-def _found(reports: Any, answers: Any, truths: dict[str, str]) -> dict[str, float]:
+def _measure_accuracy(reports: Any, answers: Any, truths: dict[str, str]) -> dict[str, float]:
     """The share of truths found: ours, beside what is trivial and what would need no privacy."""
     from crowdveil.inference import method
     from crowdveil.inference.metrics import constants, score
 
-    known: Any = truths
+    truth_by_question: Any = truths
     ours = method("auto").fit(reports)
     return {
-        f"{ours.method} on the reports": score(ours, known)["accuracy"],
-        "majority of the reports": score(method("majority").fit(reports), known)["accuracy"],
-        "always the commonest answer": constants(ours, known)["best constant"]["accuracy"],
-        "without any privacy": score(method("auto").fit(answers), known)["accuracy"],
+        f"{ours.method} on the reports": score(ours, truth_by_question)["accuracy"],
+        "majority of the reports": score(method("majority").fit(reports), truth_by_question)["accuracy"],
+        "always the commonest answer": constants(ours, truth_by_question)["best constant"]["accuracy"],
+        "without any privacy": score(method("auto").fit(answers), truth_by_question)["accuracy"],
     }
 
 

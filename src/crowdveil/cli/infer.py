@@ -17,9 +17,9 @@ from crowdveil.cli._common import (
     Options,
     ScaleFlag,
     check_output,
-    domain_of,
     estimate_json,
-    parameters_of,
+    parse_domain,
+    parse_parameters,
     refuse_existing,
     refuse_source,
     show,
@@ -72,20 +72,28 @@ def command(
     # Loaded here and not above: a shell that completes a flag waits for whatever stands there.
     from crowdveil.cli._spark import Cluster, infer_on_spark
     from crowdveil.files import read_truth
-    from crowdveil.files.cache import cache_of, read_reports_cached
+    from crowdveil.files.cache import cache_path, read_reports_cached
     from crowdveil.files.estimates import read_start
 
     words_aside(output, as_json=as_json)
     _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
-    chosen, asked = _method(method_name, engine, param, known_gold), domain_of(options, scale)
+    chosen, asked = _method(method_name, engine, param, known_gold), parse_domain(options, scale)
     if engine == "spark":
         if normalize:
             raise InputError("--normalize is for the engine local", fix="correct the answers first, or name --options")
-        known, cluster = read_truth(truth) if truth else None, Cluster(master, remote, work, resume)
+        truth_by_question, cluster = read_truth(truth) if truth else None, Cluster(master, remote, work, resume)
         with working("inferring on Spark", quiet=as_json):
             result = infer_on_spark(
-                chosen, reports, asked, output, cluster, workers_out=workers_out, start=start, truth=known, force=force
+                chosen,
+                reports,
+                asked,
+                output,
+                cluster,
+                workers_out=workers_out,
+                start=start,
+                truth=truth_by_question,
+                force=force,
             )
         show(result, as_json=as_json, human=lambda: _tell(result, output))
         return
@@ -102,8 +110,8 @@ def command(
         _write(output, workers_out, estimate, force)
     with words_aside(output, as_json=as_json):
         show(result, as_json=as_json, human=lambda: _tell(result, output))
-        if not as_json and not no_cache and cache_of(reports).is_file():
-            kept = cache_of(reports).name
+        if not as_json and not no_cache and cache_path(reports).is_file():
+            kept = cache_path(reports).name
             typer.echo(f"the rows stay in {kept} beside the file, to be read at once; or say --no-cache")
 
 
@@ -129,9 +137,9 @@ def _check_outputs(
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
     from crowdveil.inference import METHODS, Auto, method
 
-    parameters = parameters_of(param)
-    for given in set(_FLAGS) & set(parameters):
-        raise InputError(f"--param cannot say what {given} is", fix=f"use --{given}")
+    parameters = parse_parameters(param)
+    for flag in set(_FLAGS) & set(parameters):
+        raise InputError(f"--param cannot say what {flag} is", fix=f"use --{flag}")
     if engine not in ("local", "spark"):
         raise InputError(f"--engine must be local or spark; got {engine!r}")
     if name == Auto.name and parameters:
@@ -160,22 +168,24 @@ def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
 
 def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Path | None) -> dict[str, Any]:
     result = estimate_json(estimate, estimate.provenance, table.channels, "local")
-    result |= _scored(estimate, table, truth) if truth else {}
+    result |= _score(estimate, table, truth) if truth else {}
     result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
     return result
 
 
-def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
+def _score(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
     from crowdveil.files import read_truth
     from crowdveil.inference.metrics import baselines, n_scored, score
 
-    known: Any = read_truth(truth)
+    truth_by_question: Any = read_truth(truth)
     scored: dict[str, Any] = {
-        "metrics": score(estimate, known),
-        "baselines": baselines(table, estimate, known),
-        "n_scored": n_scored(estimate, known),
+        "metrics": score(estimate, truth_by_question),
+        "baselines": baselines(table, estimate, truth_by_question),
+        "n_scored": n_scored(estimate, truth_by_question),
     }
-    strange = sorted(set(known.values()) - set(table.domain.symbols)) if isinstance(table.domain, Choices) else []
+    strange = (
+        sorted(set(truth_by_question.values()) - set(table.domain.symbols)) if isinstance(table.domain, Choices) else []
+    )
     if strange and estimate.posterior is not None:
         warning = f"{truth.name} names {strange[0]!r}, which is no option: no estimate can equal it"
         scored["warnings"] = [*estimate.warnings, warning]

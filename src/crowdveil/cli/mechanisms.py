@@ -14,7 +14,7 @@ from crowdveil.cli._common import (
     Participation,
     ScaleFlag,
     described_mechanism,
-    domain_of,
+    parse_domain,
     show,
     something_to_hide,
 )
@@ -43,7 +43,7 @@ def command(
         return
     requested = epsilon if epsilon is not None or param else 1.0
     chosen = described_mechanism(name, requested, param, protect_participation)
-    domain = domain_of(options, scale) or _example_domain(chosen)
+    domain = parse_domain(options, scale) or _example_domain(chosen)
     something_to_hide(chosen, domain)
     result = describe(chosen, domain, requested)
     show(result, as_json=as_json, human=lambda: _describe(chosen, domain, result))

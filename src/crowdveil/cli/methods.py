@@ -11,7 +11,7 @@ from crowdveil.cli._common import Json, show
 from crowdveil.cli._text import table, tell
 from crowdveil.errors import InputError
 from crowdveil.inference import METHODS, Auto, Method
-from crowdveil.registry import meant
+from crowdveil.registry import did_you_mean
 
 
 def command(
@@ -27,7 +27,7 @@ def command(
         show({"methods": rows}, as_json=as_json, human=lambda: _list(rows))
         return
     if name not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}", fix=meant(name, METHODS))
+        raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}", fix=did_you_mean(name, METHODS))
     result = _row(METHODS[name]) | {"parameters": _parameters(METHODS[name])}
     show(result, as_json=as_json, human=lambda: _describe(result))
 
@@ -40,11 +40,11 @@ def _row(kind: type[Method]) -> dict[str, Any]:
 def _parameters(kind: type[Method]) -> dict[str, Any]:
     """The parameters that --param can set, with their defaults."""
     plain = (bool, int, float, str)
-    found = {}
+    parameters = {}
     for each in fields(kind):  # type: ignore[arg-type]
         if each.default is not MISSING and isinstance(each.default, plain):
-            found[each.name] = each.default
-    return found
+            parameters[each.name] = each.default
+    return parameters
 
 
 def _list(rows: list[dict[str, Any]]) -> None:

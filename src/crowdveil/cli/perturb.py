@@ -22,7 +22,7 @@ from crowdveil.cli._common import (
     Seed,
     check_output,
     described_mechanism,
-    domain_of,
+    parse_domain,
     show,
     something_to_hide,
     to_standard_output,
@@ -71,7 +71,7 @@ def command(
     chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
     if (questions or workers) and not protect_participation:
         raise InputError("--questions and --workers name who reports; they need --protect-participation")
-    domain = domain_of(options, scale)
+    domain = parse_domain(options, scale)
     for path in (output, sidecar(output))[:n_files]:
         check_output(path, answers, questions, workers, force=force)
     with working("reading", quiet=as_json):
@@ -81,7 +81,7 @@ def command(
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
     with working("randomising" if chosen.name != "none" else "copying", quiet=as_json):
-        reports = _randomized(chosen, table, seed, named_domain=domain is not None)
+        reports = _randomize(chosen, table, seed, named_domain=domain is not None)
     with working("writing", quiet=as_json):
         _write(output, reports, force)
     guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
@@ -105,7 +105,7 @@ def command(
         show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
 
 
-def _randomized(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
+def _randomize(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
     try:
         return chosen.randomize(table, entropy_from(seed))
     except (UnservableError, DomainError) as error:
@@ -136,12 +136,12 @@ def _whole_study(answers: Answers, questions: Path | None, workers: Path | None)
     """The answers with everybody and everything that must report, answered or not."""
     return replace(
         answers,
-        workers=_extended(answers.workers, workers, "worker"),
-        questions=_extended(answers.questions, questions, "question"),
+        workers=_extend_ids(answers.workers, workers, "worker"),
+        questions=_extend_ids(answers.questions, questions, "question"),
     )
 
 
-def _extended(ids: Any, path: Path | None, name: str) -> Any:
+def _extend_ids(ids: Any, path: Path | None, name: str) -> Any:
     if path is None:
         return ids
     from crowdveil.files import read_ids
@@ -150,8 +150,8 @@ def _extended(ids: Any, path: Path | None, name: str) -> Any:
     strangers = set(ids) - set(listed)
     if strangers:
         raise InputError(f"{name} {sorted(strangers)[0]!r} has answers but is not in {path.name}", fix="add the row")
-    known = set(ids)
-    return np.concatenate([ids, np.array([entry for entry in listed if entry not in known], dtype=object)])
+    existing = set(ids)
+    return np.concatenate([ids, np.array([entry for entry in listed if entry not in existing], dtype=object)])
 
 
 def _write(output: Path, reports: Reports, force: bool) -> None:

@@ -78,5 +78,5 @@ def _tell(outcomes: list[dict[str, Any]]) -> None:
     for outcome in outcomes:
         typer.echo(f"\n{outcome['id']}" + (f": left out, {outcome['left_out']}" if "left_out" in outcome else ""))
         for claim in outcome["claims"]:
-            said = f"  [{claim['verdict']}] {claim['claim']}: published {claim['published']}, ours {claim['ours']}"
-            tell(said, indent="    ")
+            line = f"  [{claim['verdict']}] {claim['claim']}: published {claim['published']}, ours {claim['ours']}"
+            tell(line, indent="    ")

@@ -34,9 +34,9 @@ def command(
     with backup.open("rb") as stream:
         if stream.read(2) != _GZIP:
             raise FileError(f"{backup} is not a backup", fix="give what 'crowdveil backup' wrote")
-    from crowdveil.broker.bootstrap import Place, migrate
+    from crowdveil.broker.bootstrap import BrokerEnvironment, migrate
 
-    Place(data_dir.resolve(), database).enter()
+    BrokerEnvironment(data_dir.resolve(), database).enter()
     migrate()
     from crowdveil.broker import key_escrow as escrow
     from crowdveil.broker import keys

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Normalize, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._common import Json, Normalize, Options, ScaleFlag, Seed, parse_domain, show
 from crowdveil.cli._progress import working
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
@@ -47,12 +47,12 @@ def command(
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
     chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
-    for flag, given in (("--paper-mode", paper_mode), ("--fairness", fairness != 0)):
-        if given and not isinstance(chooser, Greedy):
+    for flag, is_set in (("--paper-mode", paper_mode), ("--fairness", fairness != 0)):
+        if is_set and not isinstance(chooser, Greedy):
             fix = "leave it out or choose --policy greedy"
             raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers", quiet=as_json):
-        reports = read_reports(history, domain_of(options, scale), normalize=normalize)
+        reports = read_reports(history, parse_domain(options, scale), normalize=normalize)
         selection = chooser.select(History.from_reports(reports), read_candidates(workers), budget)
     note = _COUNTED_ONCE if isinstance(reports.domain, Choices) else _WEIGHTED
     result = {**selection.to_json(), "estimator": "plain mean", "note": note}

@@ -51,7 +51,7 @@ def command(
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
     if processes > 1 and not hasattr(os, "fork"):
         raise InputError("this system serves with one process", fix="leave out --processes")
-    from crowdveil.broker.bootstrap import Place, migrate, open_to_others
+    from crowdveil.broker.bootstrap import BrokerEnvironment, migrate, open_to_others
 
     _check_free(host, port)
     if data_dir.exists() and not data_dir.is_dir():
@@ -68,7 +68,7 @@ def command(
     if demo:
         # A whole crowd and its audience come from one address.
         os.environ.setdefault("CROWDVEIL_SIGN_UP_LIMIT", "0")
-    Place(data_dir.resolve(), database).enter()
+    BrokerEnvironment(data_dir.resolve(), database).enter()
     migrate()
     # Before the one-time password is used up: a system may lack what the server needs.
     from crowdveil.broker import server
@@ -91,10 +91,10 @@ def command(
 def _check_free(host: str, port: int) -> None:
     """Say at once, before anything is created, that the address cannot be had."""
     try:
-        kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(kind, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind(place)
+            trial.bind(address)
     except OSError as error:
         fix = "stop what listens there, or choose another --host or --port"
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror}", fix=fix) from None

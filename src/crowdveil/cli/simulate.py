@@ -15,8 +15,8 @@ from crowdveil.cli._common import (
     ScaleFlag,
     Seed,
     check_output,
-    domain_of,
-    parameters_of,
+    parse_domain,
+    parse_parameters,
     show,
     whole_files,
 )
@@ -50,9 +50,9 @@ def command(
 
     Example: crowdveil simulate --preset sun --seed 1 -o crowd
     """
-    changes = {"n_workers": workers, "n_questions": questions, "share": share, "domain": domain_of(options, scale)}
-    given = {key: value for key, value in changes.items() if value is not None}
-    recipe = _recipe(name, given | {key: _frozen(value) for key, value in parameters_of(param).items()})
+    changes = {"n_workers": workers, "n_questions": questions, "share": share, "domain": parse_domain(options, scale)}
+    overrides = {key: value for key, value in changes.items() if value is not None}
+    recipe = _recipe(name, overrides | {key: _frozen(value) for key, value in parse_parameters(param).items()})
     files = _files(output)
     if output.suffix or output.exists():
         for path in files.values():
@@ -68,8 +68,8 @@ def command(
         "files": {kind: str(path) for kind, path in files.items()},
         "seed": seed,
     }
-    said = ", ".join(str(path) for path in files.values())
-    show(result, as_json=as_json, human=lambda: typer.echo(f"{len(crowd.answers)} answers: {said}"))
+    names = ", ".join(str(path) for path in files.values())
+    show(result, as_json=as_json, human=lambda: typer.echo(f"{len(crowd.answers)} answers: {names}"))
 
 
 def _recipe(name: str | None, changes: dict[str, Any]) -> Recipe:

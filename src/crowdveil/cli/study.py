@@ -107,8 +107,8 @@ def discard(study: Key, address: Address = HERE, token: Token = "", as_json: Jso
 @app.command("list")
 def list_studies(address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Your studies. Example: crowdveil study list"""
-    found = _ask(address, token, lambda requester: requester.studies())
-    show({"studies": found}, as_json=as_json, human=lambda: tell_each(found, _line))
+    studies = _ask(address, token, lambda requester: requester.studies())
+    show({"studies": studies}, as_json=as_json, human=lambda: tell_each(studies, _line))
 
 
 @app.command("show")
@@ -150,32 +150,32 @@ def select(
     as_json: Json = False,
 ) -> None:
     """Choose workers, or refine the choice by who has answered since. Example: crowdveil study select STUDY"""
-    found = _ask(address, token, lambda requester: requester.choose_workers(study, n=n))
-    show(found, as_json=as_json, human=lambda: echo(f"{found['new']} invited: {found['stopped_because']}"))
+    selection = _ask(address, token, lambda requester: requester.choose_workers(study, n=n))
+    show(selection, as_json=as_json, human=lambda: echo(f"{selection['new']} invited: {selection['stopped_because']}"))
 
 
 @app.command()
 def progress(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """Places and money. Example: crowdveil study progress STUDY"""
-    found = _ask(address, token, lambda requester: requester.progress(study))
-    money = found["money"]
+    state = _ask(address, token, lambda requester: requester.progress(study))
+    money = state["money"]
     paid, budget = money["paid_cents"] + money["commission_cents"], money["budget_cents"]
-    line = f"{found['state']}: {found['taken']} of {found['quota']} answered, {paid} of {budget} cents spent"
-    show(found, as_json=as_json, human=lambda: echo(line))
+    line = f"{state['state']}: {state['taken']} of {state['quota']} answered, {paid} of {budget} cents spent"
+    show(state, as_json=as_json, human=lambda: echo(line))
 
 
 @app.command()
 def results(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """The latest estimates with their intervals. Example: crowdveil study results STUDY"""
-    found = _ask(address, token, lambda requester: requester.results(study))
-    show(found, as_json=as_json, human=lambda: _tell_results(found))
+    estimates = _ask(address, token, lambda requester: requester.results(study))
+    show(estimates, as_json=as_json, human=lambda: _tell_results(estimates))
 
 
 @app.command()
 def quality(study: Key, address: Address = HERE, token: Token = "", as_json: Json = False) -> None:
     """How well the workers of a linkable study do on gold questions. Example: crowdveil study quality STUDY"""
-    found = _ask(address, token, lambda requester: requester.quality(study))
-    show(found, as_json=as_json, human=lambda: tell_each(found["workers"], _tell_score))
+    scores = _ask(address, token, lambda requester: requester.quality(study))
+    show(scores, as_json=as_json, human=lambda: tell_each(scores["workers"], _tell_score))
 
 
 @app.command()
@@ -278,9 +278,9 @@ def _line(study: dict[str, Any]) -> None:
     echo(f"{study['id']}  {study['state']:9}  {study['draft']['title']}")
 
 
-def _tell_results(found: dict[str, Any]) -> None:
-    echo(f"batch {found['batch']}, from {found['n']} submissions. {found['privacy']}")
-    for part in found["parts"]:
+def _tell_results(estimates: dict[str, Any]) -> None:
+    echo(f"batch {estimates['batch']}, from {estimates['n']} submissions. {estimates['privacy']}")
+    for part in estimates["parts"]:
         for each in part["questions"]:
             echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
         for warning in part["warnings"]:

@@ -22,21 +22,21 @@ def command(
 
     Example: crowdveil verify-client http://127.0.0.1:8000
     """
-    found = verify_client(url)
-    show(found.to_json(), as_json=as_json, human=lambda: _print(found))
-    if not found.same:
-        names = ", ".join(f"{file.name} ({file.verdict})" for file in found.differing)
-        raise CheckError(f"{found.url} does not send the released app: {names}; do not answer there")
-    if public_key is not None and not (found.manifest.signature_holds and found.manifest.public_key == public_key):
+    verdict = verify_client(url)
+    show(verdict.to_json(), as_json=as_json, human=lambda: _print(verdict))
+    if not verdict.same:
+        names = ", ".join(f"{file.name} ({file.verdict})" for file in verdict.differing)
+        raise CheckError(f"{verdict.url} does not send the released app: {names}; do not answer there")
+    if public_key is not None and not (verdict.manifest.signature_holds and verdict.manifest.public_key == public_key):
         raise CheckError(f"the release installed here is not signed by {public_key}; install a signed release")
 
 
-def _print(found: Verification) -> None:
-    for file in found.differing:
+def _print(verdict: Verification) -> None:
+    for file in verdict.differing:
         typer.echo(f"{file.verdict:8} {file.name}")
-    same = len(found.files) - len(found.differing)
-    typer.echo(f"{same} of {len(found.files)} files are the same as in release {found.manifest.release[:12]}")
-    if found.manifest.signature_holds:
-        typer.echo(f"signed by {found.manifest.public_key}")
+    same = len(verdict.files) - len(verdict.differing)
+    typer.echo(f"{same} of {len(verdict.files)} files are the same as in release {verdict.manifest.release[:12]}")
+    if verdict.manifest.signature_holds:
+        typer.echo(f"signed by {verdict.manifest.public_key}")
     else:
         typer.echo("not signed: this is a development build")

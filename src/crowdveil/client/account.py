@@ -30,11 +30,11 @@ class Account:
         return self._memory.fact("id")
 
     def sign_up(self, wishes: dict[str, object]) -> str:
-        made = self._broker.call("POST", "/workers", wishes)
+        account = self._broker.call("POST", "/workers", wishes)
         for name in ("id", "default_level"):
-            self._memory.remember(name, made[name])
-        self._keep_token(made)
-        return str(made["id"])
+            self._memory.remember(name, account[name])
+        self._keep_token(account)
+        return str(account["id"])
 
     def check(self) -> None:
         """Raises where the broker says that it no longer knows this account; one that does not answer says nothing."""
@@ -89,9 +89,9 @@ class Account:
     def _renew(self) -> None:
         self._keep_token(self._broker.call("POST", "/workers/me/tokens", {"label": "renewed"}))
 
-    def _keep_token(self, made: dict[str, Any]) -> None:
+    def _keep_token(self, reply: dict[str, Any]) -> None:
         now = datetime.now(UTC)
-        halfway = now + (datetime.fromisoformat(made["expires"]) - now) / 2
-        self._memory.remember("token", made["token"])
+        halfway = now + (datetime.fromisoformat(reply["expires"]) - now) / 2
+        self._memory.remember("token", reply["token"])
         self._memory.remember("renew-after", halfway.isoformat())
-        self._broker.token = made["token"]
+        self._broker.token = reply["token"]

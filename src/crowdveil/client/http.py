@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 # Too many requests: nothing was done. After the others something may have been, unless doing it again is the same.
 _REFUSED = (429,)
@@ -89,30 +89,30 @@ class Broker:
             with to.open("wb") as file:
                 for piece in response.iter_bytes():
                     file.write(piece)
-                    tell("MB received", response.num_bytes_downloaded / 1e6, size)
+                    report_progress("MB received", response.num_bytes_downloaded / 1e6, size)
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> tuple[httpx.Response, bool]:
         """The reply, and whether an earlier try may have been taken although none came."""
         repeatable = method != "POST" or "Idempotency_Key" in headers or path.endswith("/withdrawals")
-        left = repeated = False
+        may_have_arrived = repeated = False
         for attempt in range(1, self._attempts + 1):
             last, wait = attempt == self._attempts, 0.1 * 2**attempt
             try:
                 response = self._http.request(method, path, json=body, headers=self._headers(headers))
-                left = True
+                may_have_arrived = True
                 if last or response.status_code not in (_RETRIED if repeatable else _REFUSED):
                     return response, repeated
                 repeated = repeated or response.status_code not in _REFUSED
                 wait = max(wait, min(60.0, _seconds(response.headers.get("Retry-After", ""))))
             except httpx.TransportError as error:
-                left = left or not isinstance(error, httpx.ConnectError)
+                may_have_arrived = may_have_arrived or not isinstance(error, httpx.ConnectError)
                 repeated = repeated or not isinstance(error, httpx.ConnectError)
                 # What never reached the broker may be repeated in any case.
                 if last or not (repeatable or isinstance(error, httpx.ConnectError)):
                     detail = (
                         f"the broker at {self.address} does not answer: {error}; check the address, and that it runs"
                     )
-                    raise ProblemError(0, {"detail": detail}, left=left) from None
+                    raise ProblemError(0, {"detail": detail}, left=may_have_arrived) from None
             time.sleep(wait)
         raise AssertionError("unreachable")
 
@@ -128,7 +128,7 @@ def _seconds(retry_after: str) -> float:
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        body = response.json()
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return body if isinstance(body, dict) else {}

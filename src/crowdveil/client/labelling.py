@@ -21,7 +21,7 @@ from crowdveil.canonical_json import canonical
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import ProblemError
-from crowdveil.client.questions import code_of
+from crowdveil.client.questions import encode_answer
 from crowdveil.client.study import Level, Study, StudyError, check_signature
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy
@@ -116,7 +116,7 @@ class Sitting:
 
     def _answer_codes(self, answers: dict[int, Any]) -> dict[int, int]:
         """Task → answer code of every report that will be drawn: all tasks where participation is protected."""
-        codes = {task: code_of(self._form, answer) for task, answer in answers.items()}
+        codes = {task: encode_answer(self._form, answer) for task, answer in answers.items()}
         if self._study.protects_participation:
             return codes
         answered = {task: code for task, code in codes.items() if code != EMPTY}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker
 from crowdveil.client.study import StudyError
@@ -36,5 +36,5 @@ def follow(broker: Broker, memory: Memory) -> None:
 
 def _check(line: dict[str, Any], index: int, previous: str) -> None:
     fields = {name: value for name, value in line.items() if name != "entry"}
-    if line.get("entry") != sha256_of(fields) or line.get("index") != index or line.get("previous") != previous:
+    if line.get("entry") != sha256_hex(fields) or line.get("index") != index or line.get("previous") != previous:
         raise StudyError("the public log is not a chain: a line is missing or was changed")

@@ -13,7 +13,7 @@ from crowdveil.client.labelling import task_leaf
 from crowdveil.errors import CrowdveilError, FileError, InputError
 from crowdveil.files import sidecar
 from crowdveil.merkle import MerkleTree, leaf_hash
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 MAX_PART_TASKS, MAX_PART_PAIRS = 2000, 5000
 """So many rows go into one request."""
@@ -130,7 +130,7 @@ class Requester:
         upload = self._study("POST", key, "/uploads")["upload"]
         for first, part in _parts(tasks, MAX_PART_TASKS):
             self._study("PUT", key, f"/uploads/{upload}", {"first": first, "tasks": part})
-            tell("tasks sent", first + len(part), len(tasks))
+            report_progress("tasks sent", first + len(part), len(tasks))
         for _, pairs in _parts(assignments or [], MAX_PART_PAIRS):
             self._study("PUT", key, f"/uploads/{upload}", {"first": 0, "assignments": pairs})
         root = self._study("POST", key, f"/uploads/{upload}/commit", {"n_tasks": len(tasks)})["tasks_root"]

@@ -24,9 +24,9 @@ class FieldError(CrowdveilError):
 
 
 def _must(words: str, holds: Callable[[Any], bool]) -> Kind:
-    def kind(value: Any, place: str) -> None:
+    def kind(value: Any, path: str) -> None:
         if not holds(value):
-            raise FieldError(f"the study's field {place} must be {words}; got {str(value)[:40]!r}")
+            raise FieldError(f"the study's field {path} must be {words}; got {str(value)[:40]!r}")
 
     return kind
 
@@ -37,10 +37,10 @@ def _list(each: Kind, most: int | None = None) -> Kind:
         lambda value: isinstance(value, list) and (most is None or len(value) <= most),
     )
 
-    def kind(value: Any, place: str) -> None:
-        is_list(value, place)
+    def kind(value: Any, path: str) -> None:
+        is_list(value, path)
         for part in value:
-            each(part, place)
+            each(part, path)
 
     return kind
 
@@ -48,18 +48,18 @@ def _list(each: Kind, most: int | None = None) -> Kind:
 def _object(**fields: Kind) -> Kind:
     is_object = _must("an object", lambda value: isinstance(value, dict))
 
-    def kind(value: Any, place: str) -> None:
-        is_object(value, place)
+    def kind(value: Any, path: str) -> None:
+        is_object(value, path)
         for name, part in fields.items():
-            part(value.get(name, _MISSING), f"{place}.{name}" if place else name)
+            part(value.get(name, _MISSING), f"{path}.{name}" if path else name)
 
     return kind
 
 
 def _or_null(other: Kind) -> Kind:
-    def kind(value: Any, place: str) -> None:
+    def kind(value: Any, path: str) -> None:
         if value is not None:
-            other(value, place)
+            other(value, path)
 
     return kind
 
@@ -83,9 +83,9 @@ _DOMAINS = {
 _type = _must(f"one of {', '.join(_DOMAINS)}", lambda value: isinstance(value, str) and value in _DOMAINS)
 
 
-def _domain(value: Any, place: str) -> None:
-    _object(type=_type)(value, place)
-    _DOMAINS[value["type"]](value, place)
+def _domain(value: Any, path: str) -> None:
+    _object(type=_type)(value, path)
+    _DOMAINS[value["type"]](value, path)
 
 
 _DEFINITION = _object(

@@ -10,9 +10,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from crowdveil.accounting import cells_at_stake, nano_up
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.channel import Channel
-from crowdveil.client.questions import domain_of
+from crowdveil.client.questions import build_domain
 from crowdveil.client.schema_check import FieldError, check_fields, check_pool_fields
 from crowdveil.errors import CrowdveilError, InputError
 
@@ -59,9 +59,9 @@ class Study:
         return self.definition["protects_participation"] is True
 
     @classmethod
-    def checked(cls, signed: dict[str, Any], log_line: dict[str, Any], public_key: str) -> Study:
+    def verify(cls, signed: dict[str, Any], log_line: dict[str, Any], public_key: str) -> Study:
         """The study, or a StudyError that says what is wrong with it."""
-        definition, sha256 = signed["definition"], sha256_of(signed["definition"])
+        definition, sha256 = signed["definition"], sha256_hex(signed["definition"])
         if definition.get("format") not in (FORMAT, POOL_FORMAT):
             raise StudyError(f"the study has the format {definition.get('format')!r}; update crowdveil")
         _check_fields(definition)
@@ -112,7 +112,7 @@ def check_signature(value: object, signature: str, public_key: str) -> None:
 
 def _check_log(line: dict[str, Any], study: str, sha256: str) -> None:
     fields = {name: value for name, value in line.items() if name != "entry"}
-    if line.get("entry") != sha256_of(fields) or line.get("study") != study or line.get("sha256") != sha256:
+    if line.get("entry") != sha256_hex(fields) or line.get("study") != study or line.get("sha256") != sha256:
         raise StudyError("the public log does not have this definition; somebody may be served a special one")
 
 
@@ -140,7 +140,7 @@ def _level(definition: dict[str, Any], level: dict[str, Any]) -> Level:
     # The form of a pool is filled in for every task of a batch.
     n_repeats = definition["pool"]["batch_size"] if definition["format"] == POOL_FORMAT else 1
     reports = list(channels.values()) * n_repeats
-    charge = charge_of(reports, definition["max_answers"]) if level["protected"] else None
+    charge = total_charge(reports, definition["max_answers"]) if level["protected"] else None
     if charge != level["charge"]:
         raise StudyError(f"level {level['name']} says it costs {level['charge']} but its channels cost {charge}")
     return Level(level["name"], level["protected"], level["pay_cents"], channels, charge)
@@ -155,20 +155,20 @@ def _check_order(levels: dict[str, Level]) -> None:
 
 
 def _channel(definition: dict[str, Any], level: dict[str, Any], question: dict[str, Any]) -> Channel:
-    name, place = level["channels"][question["id"]], f"level {level['name']}, question {question['id']}"
+    name, where = level["channels"][question["id"]], f"level {level['name']}, question {question['id']}"
     channel = Channel.from_json(definition["channels"][name])
     if channel.sha256 != name:
-        raise StudyError(f"{place}: the channel has another hash than its name")
-    if channel.inputs[: channel.n_levels] != domain_of(question).symbols:
-        raise StudyError(f"{place}: the channel randomises other answers than the question has")
+        raise StudyError(f"{where}: the channel has another hash than its name")
+    if channel.inputs[: channel.n_levels] != build_domain(question).symbols:
+        raise StudyError(f"{where}: the channel randomises other answers than the question has")
     if channel.guarantee.protected != level["protected"]:
-        raise StudyError(f"{place}: the channel is not as protected as the level says")
+        raise StudyError(f"{where}: the channel is not as protected as the level says")
     if level["protected"] and channel.protects_participation != definition["protects_participation"]:
-        raise StudyError(f"{place}: the channel does not treat skipped questions as the study says")
+        raise StudyError(f"{where}: the channel does not treat skipped questions as the study says")
     return channel
 
 
-def charge_of(channels: list[Channel], max_answers: int | None) -> dict[str, int]:
+def total_charge(channels: list[Channel], max_answers: int | None) -> dict[str, int]:
     """What all reports cost together: each rounded up, the dearest 2t where at most t are answered."""
     n = cells_at_stake(len(channels), at_most=max_answers)
     epsilon = sorted((nano_up(channel.guarantee.epsilon) for channel in channels), reverse=True)[:n]

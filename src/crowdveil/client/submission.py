@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdveil.accounting import Spend
-from crowdveil.client.questions import code_of, shown
+from crowdveil.client.questions import apply_skip_logic, encode_answer
 from crowdveil.client.study import Level, Study
 from crowdveil.domain import EMPTY
 from crowdveil.errors import CrowdveilError, InputError
@@ -43,11 +43,11 @@ def encode_answers(study: Study, answers: dict[str, Any]) -> dict[str, int]:
     unknown = set(answers) - {question["id"] for question in questions}
     if unknown:
         raise InputError(f"this study has no question {sorted(unknown)[0]!r}")
-    given = shown(questions, answers)
+    given = apply_skip_logic(questions, answers)
     most = study.definition["max_answers"]
     if most is not None and len(given) > most:
         raise InputError(f"at most {most} questions of this study may be answered; got {len(given)}")
-    codes = {question["id"]: code_of(question, given.get(question["id"])) for question in questions}
+    codes = {question["id"]: encode_answer(question, given.get(question["id"])) for question in questions}
     if study.protects_participation:
         return codes
     answered = {question: code for question, code in codes.items() if code != EMPTY}

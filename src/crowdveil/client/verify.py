@@ -69,8 +69,8 @@ def verify_client(url: str, *, manifest: Manifest | None = None, transport: Any 
     address, release = app_address(url), manifest or read_manifest()
     expected = {"": release.files[_ENTRY], **release.files}
     with httpx.Client(headers=_AS_A_BROWSER, timeout=30, transport=transport) as http:
-        found = {name: _hash_at(http, address + name) for name in expected}
-    files = tuple(Compared(name or "(entry page)", expected[name], found[name]) for name in expected)
+        hashes = {name: _hash_at(http, address + name) for name in expected}
+    files = tuple(Compared(name or "(entry page)", expected[name], hashes[name]) for name in expected)
     return Verification(address, release, files)
 
 

@@ -81,14 +81,14 @@ class Worker:
 
         One that the broker no longer knows is told, never replaced unasked: `begin_anew` does that.
         """
-        if (known := self._account.id) is not None:
+        if (account_id := self._account.id) is not None:
             self._account.check()
-            return known
+            return account_id
         budget = self.ledger.budget
-        made = self._account.sign_up({"default_level": default_level, "epsilon_cap_nano": budget.cap.epsilon})
+        account = self._account.sign_up({"default_level": default_level, "epsilon_cap_nano": budget.cap.epsilon})
         self._memory.remember("first-cap", repr(budget.epsilon))
         self._broker_key()
-        return made
+        return account
 
     def begin_anew(self, *, default_level: str = "medium") -> str:
         """A new account in place of one that the broker no longer knows; the ledger, and every draw, stays."""
@@ -140,8 +140,8 @@ class Worker:
 
     def _agree_on_cap(self, mirrored: int) -> None:
         """What this device remembers counts; one that remembers no cap takes no higher one than the broker was told."""
-        known = self._memory.fact("epsilon-cap") or self._memory.fact("first-cap")
-        if known is None and 0 < mirrored < self.ledger.budget.cap.epsilon:
+        stored_cap = self._memory.fact("epsilon-cap") or self._memory.fact("first-cap")
+        if stored_cap is None and 0 < mirrored < self.ledger.budget.cap.epsilon:
             self._memory.remember("first-cap", repr(from_nano(mirrored)))
             self.ledger = Ledger(Budget(from_nano(mirrored)), self._storage)
         if (cap := self.ledger.budget.cap.epsilon) != mirrored:
@@ -166,7 +166,7 @@ class Worker:
         follow(self._broker, self._memory)
         if self._memory.log_entry(signed["log"]["index"]) != signed["log"]["entry"]:
             raise StudyError("the public log does not have this definition; somebody may be served a special one")
-        study = Study.checked(signed, signed["log"], self._broker_key())
+        study = Study.verify(signed, signed["log"], self._broker_key())
         if (seen := self._memory.fact(_key(study)) or study.sha256) != study.sha256:
             raise StudyError("this is not the study that this device read before: it was changed after it was shown")
         self._memory.remember(_key(study), seen)
@@ -174,10 +174,10 @@ class Worker:
 
     def _broker_key(self) -> str:
         """The broker's public key: the one this device saw first. Another one later is not believed."""
-        if (known := self._memory.fact("public-key")) is None:
-            known = str(self._broker.call("GET", "/")["public_key"])
-            self._memory.remember("public-key", known)
-        return known
+        if (public_key := self._memory.fact("public-key")) is None:
+            public_key = str(self._broker.call("GET", "/")["public_key"])
+            self._memory.remember("public-key", public_key)
+        return public_key
 
     def answer(self, key: str, answers: dict[str, Any], *, level: str | None = None) -> Sent:
         """Answer a study: question id → answer. What is left out, or None, counts as skipped.
@@ -189,8 +189,8 @@ class Worker:
             raise InputError("this study is a pool of tasks", fix="label its tasks in batches")
         chosen = _level(study, level or self._memory.fact("default_level") or "medium")
         if (parcel := self._storage.kept(_ME, _key(study))) is None:
-            parcel = self._made(study, chosen, encode_answers(study, answers))
-        elif self._memory.receipt(study.id) is None and self._memory.fact(_left(study)) is None:
+            parcel = self._prepare_submission(study, chosen, encode_answers(study, answers))
+        elif self._memory.receipt(study.id) is None and self._memory.fact(_sent_fact(study)) is None:
             self._check_unanswered(study)
         return self._send(study, json.loads(parcel))
 
@@ -199,7 +199,7 @@ class Worker:
         if any(card["id"] == study.id and card["status"] == "submitted" for card in self.studies()):
             raise StudyError("another device of yours has answered this study; what was drawn here stays here")
 
-    def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
+    def _prepare_submission(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
         spends, at_stake = study_spends(study, level, codes), cells_at_stake(study, level)
         self._check_mirror()
@@ -207,10 +207,10 @@ class Worker:
             reserve = {"level": level.name, "study_sha256": study.sha256}
             self._account.call("PUT", f"/studies/{study.id}/reservation", reserve)
         return self.ledger.release(
-            _ME, *spends, key=_key(study), draw=lambda: self._drawn(study, level, codes), at_stake=at_stake
+            _ME, *spends, key=_key(study), draw=lambda: self._draw_reports(study, level, codes), at_stake=at_stake
         )
 
-    def _drawn(self, study: Study, level: Level, codes: dict[str, int]) -> str:
+    def _draw_reports(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         reports = [
             {
                 "question": question,
@@ -237,9 +237,9 @@ class Worker:
         try:
             receipt = self._account.call("POST", path, body, Idempotency_Key=parcel["idempotency_key"])
         except ProblemError as refused:
-            unsure = refused.repeated or self._memory.fact(_left(study)) is not None
+            unsure = refused.repeated or self._memory.fact(_sent_fact(study)) is not None
             if refused.left:
-                self._memory.remember(_left(study), "yes")
+                self._memory.remember(_sent_fact(study), "yes")
             if unsure and refused.status and refused.code not in _LOOKED:
                 raise _unknown(study, refused) from None
             raise
@@ -303,8 +303,8 @@ class Worker:
         return [json.loads(receipt) for receipt in self._memory.receipts()]
 
     def payments(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._account.call("GET", "/workers/me/payments")
-        return found
+        earnings: dict[str, Any] = self._account.call("GET", "/workers/me/payments")
+        return earnings
 
     def raise_cap(self, epsilon_cap: float) -> None:
         """Only the worker can, and only here; the broker's guard follows, later where it cannot be reached now.
@@ -348,7 +348,7 @@ def _key(study: Study) -> str:
     return f"study {study.id}"
 
 
-def _left(study: Study) -> str:
+def _sent_fact(study: Study) -> str:
     """The name of the fact that a draw may have left this device: then the same bytes may leave it again."""
     return f"left {study.id}"
 

@@ -99,19 +99,19 @@ class DuplicateError(ValueError):
 
 def pack(rows: pa.Table) -> Iterator[Packed]:
     """Blocks of whole questions from rows of (question, worker, report), with channel and number if there are any."""
-    question, names = _ranked(rows["question"])
+    question, names = _rank_ids(rows["question"])
     worker = rows["worker"].to_numpy()
     pair = question.astype(np.int64) * (int(worker.max()) + 1) + worker
     order = np.argsort(pair)
     _refuse_repeats(pair[order], question[order], names)
-    place = question[order]
-    for first, last in _spans(place, len(names)):
-        low, high = np.searchsorted(place, [first, last])
+    question_code = question[order]
+    for first, last in _spans(question_code, len(names)):
+        low, high = np.searchsorted(question_code, [first, last])
         part = order[low:high]
         yield Packed(
             names[first:last],
             Block(
-                (place[low:high] - first).astype(np.int32),
+                (question_code[low:high] - first).astype(np.int32),
                 worker[part].astype(np.int32),
                 rows["report"].to_numpy()[part].astype(np.int32),
                 _column(rows, "channel", part, np.zeros(len(part), dtype=np.int16)),
@@ -121,17 +121,17 @@ def pack(rows: pa.Table) -> Iterator[Packed]:
         )
 
 
-def _refuse_repeats(pairs: NDArray[np.int64], place: NDArray[np.int32], names: pa.Array) -> None:
+def _refuse_repeats(pairs: NDArray[np.int64], question_code: NDArray[np.int32], names: pa.Array) -> None:
     repeats = np.flatnonzero(pairs[1:] == pairs[:-1])
     if len(repeats):
-        raise DuplicateError(str(names[int(place[repeats[0]])]))
+        raise DuplicateError(str(names[int(question_code[repeats[0]])]))
 
 
 def _column(rows: pa.Table, name: str, part: NDArray[np.int64], missing: Any) -> Any:
     return rows[name].to_numpy()[part] if name in rows.column_names else missing
 
 
-def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+def _rank_ids(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     """Codes in the order of the ids, and the ids: with rows by worker, the order of arrival then cannot show."""
     encoded = pc.dictionary_encode(column.combine_chunks())
     if isinstance(encoded, pa.ChunkedArray):
@@ -142,11 +142,11 @@ def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     return rank[encoded.indices.to_numpy()], encoded.dictionary.take(pa.array(order))
 
 
-def _spans(place: NDArray[np.int32], n_questions: int) -> list[tuple[int, int]]:
+def _spans(question_code: NDArray[np.int32], n_questions: int) -> list[tuple[int, int]]:
     """Stretches of whole questions with at most BLOCK_REPORTS reports, as far as one question allows."""
-    ends = np.cumsum(np.bincount(place, minlength=n_questions))
-    n_blocks = max(1, -(-len(place) // BLOCK_REPORTS))
-    inner = np.searchsorted(ends, np.arange(1, n_blocks) * (len(place) / n_blocks)) + 1
+    ends = np.cumsum(np.bincount(question_code, minlength=n_questions))
+    n_blocks = max(1, -(-len(question_code) // BLOCK_REPORTS))
+    inner = np.searchsorted(ends, np.arange(1, n_blocks) * (len(question_code) / n_blocks)) + 1
     borders = np.unique(np.concatenate(([0], np.minimum(inner, n_questions), [n_questions]))).tolist()
     return list(pairwise(borders))
 
@@ -155,32 +155,32 @@ def with_gold(packed: Packed, gold: Mapping[Hashable, int]) -> Packed:
     """The block with the codes of the truths that are known."""
     if not gold:
         return packed
-    known = np.array([gold.get(name, -1) for name in packed.questions.to_pylist()], dtype=np.int32)
-    return replace(packed, block=replace(packed.block, gold=known))
+    gold_codes = np.array([gold.get(name, -1) for name in packed.questions.to_pylist()], dtype=np.int32)
+    return replace(packed, block=replace(packed.block, gold=gold_codes))
 
 
-def begun(packed: Packed, model: Model, *, keeps: bool = False) -> Packed:
+def prepare_packed(packed: Packed, model: Model, *, keeps: bool = False) -> Packed:
     """The block with the state the model starts from; rows that the model has copied go, or stand aside."""
     state = model.begin(packed.block)
     if model.keeps_rows:
         return Packed(packed.questions, packed.block, state)
-    kept = to_bytes(packed.block) if keeps else None
-    return Packed(packed.questions, packed.block.without_rows(), state, kept)
+    raw_block = to_bytes(packed.block) if keeps else None
+    return Packed(packed.questions, packed.block.without_rows(), state, raw_block)
 
 
-def stepped(packed: Packed, model: Model, parameters: Parameters) -> tuple[Statistics, Packed]:
+def run_pass(packed: Packed, model: Model, parameters: Parameters) -> tuple[Statistics, Packed]:
     """One pass over one block."""
     statistics, state = model.e_step(packed.block, parameters, packed.state)
     return statistics, Packed(packed.questions, packed.block, state, packed.kept)
 
 
-def looked(packed: Packed, model: Model, parameters: Parameters) -> Statistics:
+def run_diagnostics(packed: Packed, model: Model, parameters: Parameters) -> Statistics:
     """What a model that looks once more sees in one block."""
     assert isinstance(model, Looking)
     return model.look(packed.block, parameters, packed.state)
 
 
-def finished(packed: Packed, model: Model, parameters: Parameters, floor: Floor | None = None) -> Columns:
+def run_results(packed: Packed, model: Model, parameters: Parameters, floor: Floor | None = None) -> Columns:
     """The results of the block's questions; the prior where the reports cannot tell more."""
     columns = model.finish(packed.block, parameters, packed.state)
     if isinstance(model, Judged):
@@ -189,7 +189,7 @@ def finished(packed: Packed, model: Model, parameters: Parameters, floor: Floor 
     return columns
 
 
-def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
+def split_statistics(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
     """Arrays as (name with shape and type, chunk number, little-endian floats)."""
     for name, value in statistics.items():
         kind = "<f4" if np.asarray(value).dtype == np.float32 else "<f8"
@@ -199,7 +199,7 @@ def chunks_of(statistics: Statistics) -> Iterator[tuple[str, int, bytes]]:
             yield label, number, flat[number * CHUNK : (number + 1) * CHUNK].tobytes()
 
 
-def added(label: str, parts: list[bytes]) -> bytes:
+def add_chunks(label: str, parts: list[bytes]) -> bytes:
     """The sum of chunks as doubles; added in the order of their bytes, so that a job always gives the same digits."""
     kind = json.loads(label)[2]
     first, *others = (np.frombuffer(part, kind) for part in sorted(parts))
@@ -209,7 +209,7 @@ def added(label: str, parts: list[bytes]) -> bytes:
     return total.tobytes()
 
 
-def statistics_of(chunks: list[tuple[str, int, bytes]]) -> Statistics:
+def join_statistics(chunks: list[tuple[str, int, bytes]]) -> Statistics:
     """The arrays back from their chunks, which have been added."""
     gathered: dict[str, list[tuple[int, bytes]]] = {}
     for label, number, data in chunks:

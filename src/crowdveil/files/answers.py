@@ -48,7 +48,7 @@ def answers_in(table: TextTable, domain: Domain | None, *, normalize: bool = Fal
     """The answers of a table that has been read already."""
     (worker, workers), (question, questions) = both_ids(table)
     refuse_duplicates(table, worker, question, len(questions))
-    codes, texts = table.coded("answer")
+    codes, texts = table.encode("answer")
     domain = domain or choices_seen(table, codes, texts, normalize=normalize)
     return Answers(worker, question, _encode(table, codes, texts, domain, normalize), workers, questions, domain)
 
@@ -109,20 +109,20 @@ def _encode(
 ) -> NDArray[np.int32]:
     similar = options_by_key(domain) if isinstance(domain, Choices) else {}
     places = np.full(len(texts), EMPTY, dtype=np.int32)
-    for place, text in enumerate(texts):
+    for row, text in enumerate(texts):
         try:
-            places[place] = domain.code(text)
+            places[row] = domain.code(text)
         except DomainError as error:
             near = similar.get(comparison_key(text or ""))
             if near is not None and normalize:
-                places[place] = near
+                places[row] = near
                 continue
             fix = error.fix
             if near is not None:
                 option = domain.symbols[near]
                 difference = describe_difference(option, text or "")
                 fix = f"it differs from {option!r} only in {difference}: correct it, or normalize the answers"
-            raise table.wrong(error.problem, int(np.argmax(codes == place)), "answer", fix) from None
+            raise table.wrong(error.problem, int(np.argmax(codes == row)), "answer", fix) from None
     encoded: NDArray[np.int32] = places[codes]
     return encoded
 

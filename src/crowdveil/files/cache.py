@@ -27,7 +27,7 @@ _ABANDONED = 3600.0
 """Seconds after which a file that nobody has written to belongs to a process that was killed."""
 
 
-def cache_of(path: str | Path) -> Path:
+def cache_path(path: str | Path) -> Path:
     """Where the codes of a file stand: reports.csv has .reports.csv.codes.arrow."""
     path = Path(path)
     return path.with_name(f".{path.name}.codes.arrow")
@@ -40,24 +40,24 @@ def read_reports_cached(
     if not cache or not Path(path).is_file():
         return read_reports(path, domain, normalize=normalize)
     seal = _seal(Path(path), domain, normalize)
-    kept = _kept(cache_of(path), seal)
-    if kept is not None:
-        return kept
+    cached = _load_cached(cache_path(path), seal)
+    if cached is not None:
+        return cached
     reports = read_reports(path, domain, normalize=normalize)
     if len(reports) >= WORTHWHILE:
         # A folder that cannot be written to only means reading the file again next time.
         with contextlib.suppress(OSError):
-            _keep(cache_of(path), seal, reports)
+            _keep(cache_path(path), seal, reports)
     return reports
 
 
 def _seal(path: Path, domain: Domain | None, normalize: bool) -> str:
     """Changes whenever the file, its channels or the wanted domain do: size, time and samples of the content."""
-    known = path.stat()
-    digest = hashlib.sha256(f"{FORMAT} {known.st_size} {known.st_mtime_ns} {normalize}".encode())
+    stat = path.stat()
+    digest = hashlib.sha256(f"{FORMAT} {stat.st_size} {stat.st_mtime_ns} {normalize}".encode())
     with path.open("rb") as stream:
-        for place in (0, known.st_size // 2, max(known.st_size - _SAMPLE, 0)):
-            stream.seek(place)
+        for offset in (0, stat.st_size // 2, max(stat.st_size - _SAMPLE, 0)):
+            stream.seek(offset)
             digest.update(stream.read(_SAMPLE))
     for beside in (sidecar(path), path.with_suffix(".channels.json")):
         digest.update(beside.read_bytes() if beside.is_file() else b"")
@@ -65,7 +65,7 @@ def _seal(path: Path, domain: Domain | None, normalize: bool) -> str:
     return digest.hexdigest()
 
 
-def _keep(place: Path, seal: str, reports: Reports) -> None:
+def _keep(target: Path, seal: str, reports: Reports) -> None:
     names = ["worker", "question", "report"]
     if len(reports.channels) > 1:
         names.append("channel")
@@ -75,12 +75,12 @@ def _keep(place: Path, seal: str, reports: Reports) -> None:
     metadata = {
         b"seal": seal.encode(),
         b"channels": channels.encode(),
-        b"workers": _packed(reports.workers),
-        b"questions": _packed(reports.questions),
+        b"workers": _pack_ids(reports.workers),
+        b"questions": _pack_ids(reports.questions),
     }
     table = pa.table({name: getattr(reports, name) for name in names}).replace_schema_metadata(metadata)
     with (
-        _becoming(place) as temporary,
+        _becoming(target) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as writer,
     ):
@@ -88,50 +88,50 @@ def _keep(place: Path, seal: str, reports: Reports) -> None:
 
 
 @contextlib.contextmanager
-def _becoming(place: Path) -> Iterator[Path]:
+def _becoming(target: Path) -> Iterator[Path]:
     """A file of our own that takes that place when it is complete, and is gone when it is not."""
-    _tidy(place)
-    temporary = place.with_suffix(f".{secrets.token_hex(6)}.tmp")
+    _tidy(target)
+    temporary = target.with_suffix(f".{secrets.token_hex(6)}.tmp")
     try:
         yield temporary
-        temporary.replace(place)
+        temporary.replace(target)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _tidy(place: Path) -> None:
+def _tidy(target: Path) -> None:
     """Remove what killed processes left. Were one of them alive after all, it would only fail to keep its codes."""
-    for left in place.parent.iterdir():
-        if left.name.startswith(f"{place.stem}.") and left.suffix == ".tmp":
+    for leftover in target.parent.iterdir():
+        if leftover.name.startswith(f"{target.stem}.") and leftover.suffix == ".tmp":
             with contextlib.suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED:
-                    left.unlink()
+                if time.time() - leftover.stat().st_mtime > _ABANDONED:
+                    leftover.unlink()
 
 
-def _kept(place: Path, seal: str) -> Reports | None:
+def _load_cached(path: Path, seal: str) -> Reports | None:
     """The cached table, memory-mapped; None when there is none or the source changed."""
-    if not place.is_file():
+    if not path.is_file():
         return None
     try:
-        table = pa.ipc.open_file(pa.memory_map(str(place))).read_all()
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (pa.ArrowInvalid, OSError):
         return None
     metadata = table.schema.metadata or {}
     if metadata.get(b"seal") != seal.encode():
         return None
     channels, domain = channels_from_json(json.loads(metadata[b"channels"]))
-    found = {name: _column(table[name]) for name in table.column_names}
+    columns = {name: _column(table[name]) for name in table.column_names}
     return Reports(
-        found["worker"],
-        found["question"],
-        found["report"],
-        found.get("channel", np.zeros(len(table), dtype=np.int16)),
-        _unpacked(metadata[b"workers"]),
-        _unpacked(metadata[b"questions"]),
+        columns["worker"],
+        columns["question"],
+        columns["report"],
+        columns.get("channel", np.zeros(len(table), dtype=np.int16)),
+        _unpack_ids(metadata[b"workers"]),
+        _unpack_ids(metadata[b"questions"]),
         channels,
         domain,
-        found.get("number"),
+        columns.get("number"),
     )
 
 
@@ -141,7 +141,7 @@ def _column(column: Any) -> NDArray[Any]:
     return values
 
 
-def _packed(ids: NDArray[Any]) -> bytes:
+def _pack_ids(ids: NDArray[Any]) -> bytes:
     batch = pa.record_batch({"id": pa.array([str(name) for name in ids], pa.string())})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -149,6 +149,6 @@ def _packed(ids: NDArray[Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _unpacked(packed: bytes) -> NDArray[Any]:
+def _unpack_ids(packed: bytes) -> NDArray[Any]:
     values: NDArray[Any] = pa.ipc.open_stream(packed).read_all()["id"].to_numpy()
     return values

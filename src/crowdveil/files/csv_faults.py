@@ -28,7 +28,7 @@ def find_separator(path: Source) -> str:
     return max(",;\t", key=lambda mark: bare.count(mark.encode()))
 
 
-def header_of(path: Source, separator: str = ",") -> list[str]:
+def read_header(path: Source, separator: str = ",") -> list[str]:
     """The names of the columns; what is no CSV at all is refused here."""
     start = read_first_bytes(path)
     if start.startswith(b"PAR1"):
@@ -66,7 +66,7 @@ def refuse_open_quote(path: Source, separator: str = ",") -> None:
                 raise FileError(problem, fix="close it, or write it twice", row=number, source=path.name) from None
 
 
-def line_of(path: Source, index: int) -> int:
+def find_line(path: Source, index: int) -> int:
     """The line on which row `index` of the data begins, as an editor counts: some rows take several, some are blank."""
     before, rows, separator = 1, -1, find_separator(path)
     with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -79,7 +79,7 @@ def line_of(path: Source, index: int) -> int:
     return before
 
 
-def csv_fault(path: Source, n_columns: int, said: str, separator: str = ",") -> FileError:
+def csv_fault(path: Source, n_columns: int, message: str, separator: str = ",") -> FileError:
     """Find the row that Arrow stumbled over; slow, but only bad files pay for it."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
@@ -88,7 +88,7 @@ def csv_fault(path: Source, n_columns: int, said: str, separator: str = ",") -> 
             except UnicodeDecodeError as error:
                 problem = f"the text is not UTF-8: byte {line[error.start]:#04x} cannot be read"
                 return FileError(problem, fix="save the file as UTF-8", row=number, source=path.name)
-    if "Empty CSV" in said:
+    if "Empty CSV" in message:
         return FileError(no_rows(path).sentence, fix=no_rows(path).fix)
     number = 1
     with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -99,4 +99,4 @@ def csv_fault(path: Source, n_columns: int, said: str, separator: str = ",") -> 
                 fix = f'quote cells that hold a {_NAMES[separator]}: "a{separator}b"'
                 return FileError(problem, fix=fix, row=number, source=path.name)
             number = reader.line_num + 1
-    return FileError(f"not a CSV file: {said}", fix="save the file as CSV or Parquet", source=path.name)
+    return FileError(f"not a CSV file: {message}", fix="save the file as CSV or Parquet", source=path.name)

@@ -23,7 +23,7 @@ from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in
 from crowdveil.files.problems import empty_id
 from crowdveil.files.reports import reports_in
-from crowdveil.files.table import TextTable, decoded, find_columns, typed_table
+from crowdveil.files.table import TextTable, decode_dictionary, find_columns, typed_table
 from crowdveil.reports import AnyChannel, Reports
 
 Names: TypeAlias = Hashable | Sequence[Hashable] | None
@@ -148,7 +148,7 @@ def _read_wide(frame: Any, names: Mapping[str, Hashable], worker: Names, questio
 def _one_type(columns: list[Any]) -> Any:
     """Columns below each other; whole numbers and those that a missing cell made floats go together."""
     try:
-        tables = [pa.table({"answer": decoded(column)}) for column in columns]
+        tables = [pa.table({"answer": decode_dictionary(column)}) for column in columns]
         return pa.concat_tables(tables, promote_options="permissive")["answer"]
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         kinds = ", ".join(dict.fromkeys(str(column.type) for column in columns))
@@ -267,7 +267,7 @@ def _categories(frame: Any, name: Any) -> tuple[Label, ...]:
 def _native(column: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
     # A frame's own codes are not taken over: two of them may stand for the same id.
     try:
-        encoded = pc.dictionary_encode(decoded(column)).combine_chunks()
+        encoded = pc.dictionary_encode(decode_dictionary(column)).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         problem = f"an id must be a text or a number; the column has the type {column.type}"
         raise FileError(problem, fix="make it text", field=name, source=_SOURCE) from None
@@ -286,7 +286,7 @@ class _Frame(TextTable):
     n_rows: int = 0
 
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        column = decoded(self.columns[name])
+        column = decode_dictionary(self.columns[name])
         if column.null_count:
             raise self.refuse(empty_id(name), int(np.argmax(column.is_null().to_numpy())))
         codes, ids = _native(column, (self.own_names or {}).get(name, name))

@@ -159,9 +159,9 @@ def _channel_column(table: TextTable, n_channels: int) -> NDArray[np.int16]:
             problem = no_channel_column()
             raise FileError(problem.sentence, fix=problem.fix, source=table.source)
         return np.zeros(len(table), dtype=np.int16)
-    codes, texts = table.coded("channel")
-    known = {str(index): index for index in range(n_channels)}
-    places = np.array([known.get((text or "").strip(), -1) for text in texts], dtype=np.int16)
+    codes, texts = table.encode("channel")
+    index_by_name = {str(index): index for index in range(n_channels)}
+    places = np.array([index_by_name.get((text or "").strip(), -1) for text in texts], dtype=np.int16)
     channel: NDArray[np.int16] = places[codes]
     if (wrong := np.flatnonzero(channel < 0)).size:
         raise table.refuse(unknown_channel(n_channels, texts[codes[wrong[0]]]), int(wrong[0]))
@@ -171,7 +171,7 @@ def _channel_column(table: TextTable, n_channels: int) -> NDArray[np.int16]:
 def _report_column(
     table: TextTable, channel: NDArray[np.int16], channels: tuple[AnyChannel, ...]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64] | None]:
-    codes, texts = table.coded("report")
+    codes, texts = table.encode("report")
     report = np.full(len(codes), -1, dtype=np.int32)
     number = None
     for index, entry in enumerate(channels):
@@ -188,8 +188,8 @@ def _report_column(
 
 
 def _output_places(channel: Channel, texts: list[str | None]) -> NDArray[np.int32]:
-    known = {spell(output): code for code, output in enumerate(channel.outputs)}
-    return np.array([known.get(text, -1) for text in texts], dtype=np.int32)
+    code_by_output = {spell(output): code for code, output in enumerate(channel.outputs)}
+    return np.array([code_by_output.get(text, -1) for text in texts], dtype=np.int32)
 
 
 def _numbers(table: TextTable, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -33,14 +33,14 @@ from crowdveil.files.columns import find_columns as find_columns
 from crowdveil.files.csv_faults import (
     count_quotes,
     csv_fault,
+    find_line,
     find_separator,
-    header_of,
-    line_of,
+    read_header,
     refuse_open_quote,
 )
 from crowdveil.files.problems import Problem, empty_id, no_rows
 from crowdveil.files.sources import PARQUET, Source, Unpacked, find_files, read_first_bytes
-from crowdveil.progress import ToldFile, tell
+from crowdveil.progress import ProgressFile, report_progress
 
 _MANY_ROWS = 200_000
 # Rows of a Parquet file that are read at once.
@@ -78,7 +78,7 @@ class TextTable:
         """The answer that a text of this table spells."""
         return parse_label(text, self.label_type.__name__)
 
-    def coded(self, name: str) -> tuple[NDArray[np.int32], list[str | None]]:
+    def encode(self, name: str) -> tuple[NDArray[np.int32], list[str | None]]:
         """Codes into the distinct texts of a column; null, empty and blank cells are None."""
         encoded = pc.dictionary_encode(self.columns[name], null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
@@ -90,7 +90,7 @@ class TextTable:
 
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Codes and dictionary of an id column; an empty id, or the text nan, is refused."""
-        codes, texts = self.coded(name)
+        codes, texts = self.encode(name)
         if not _NOBODY.isdisjoint(texts):
             place = next(place for place, text in enumerate(texts) if text in _NOBODY)
             raise self.refuse(empty_id(name), int(np.argmax(codes == place)))
@@ -113,7 +113,7 @@ class TextTable:
             if index < n_rows:
                 return source, index + self.first_row
             index -= n_rows
-        return self.source, index + self.first_row if self.path is None else line_of(self.path, index)
+        return self.source, index + self.first_row if self.path is None else find_line(self.path, index)
 
 
 def parse_label(text: str, kind: str) -> Label:
@@ -198,7 +198,7 @@ def _read_file(source: Source, columns: Columns) -> TextTable:
 
 def _read_csv(source: Source, columns: Columns) -> TextTable:
     separator = find_separator(source)
-    names = header_of(source, separator)
+    names = read_header(source, separator)
     wanted = columns.find(names, source.name)
     convert = pa_csv.ConvertOptions(
         column_types={name: pa.string() for name in names},
@@ -208,7 +208,7 @@ def _read_csv(source: Source, columns: Columns) -> TextTable:
         null_values=[""],
     )
     try:
-        with ToldFile(source) if isinstance(source, Path) else io.BufferedReader(source.raw()) as stream:
+        with ProgressFile(source) if isinstance(source, Path) else io.BufferedReader(source.raw()) as stream:
             # Arrow does not take a byte order mark off a header that it is not asked to read.
             stream.seek(3 if stream.peek(3).startswith(b"\xef\xbb\xbf") else 0)
             read = pa_csv.ReadOptions(block_size=1 << 24)
@@ -231,9 +231,9 @@ def _read_parquet(source: Source, columns: Columns) -> TextTable:
             readable.seek(0)
         table = _parquet_rows(readable, list(wanted.values()))
     except (pa.ArrowInvalid, OSError) as error:
-        said = str(error).split(". ")[0].rstrip(".")
+        message = str(error).split(". ")[0].rstrip(".")
         fix = "make it anew, or name it .csv if it is CSV"
-        raise FileError(f"not a Parquet file: {said}", fix=fix, source=source.name) from None
+        raise FileError(f"not a Parquet file: {message}", fix=fix, source=source.name) from None
     return typed_table(table, wanted, source.name, dict(schema.metadata or {}))
 
 
@@ -310,13 +310,13 @@ def _parquet_rows(readable: Any, names: list[str]) -> Any:
         for batch in file.iter_batches(_SLICE, columns=names):
             batches.append(batch)
             done += len(batch)
-            tell("rows read", done, file.metadata.num_rows)
+            report_progress("rows read", done, file.metadata.num_rows)
         return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
 def as_text(column: Any, name: str, source: str) -> Any:
     """An Arrow column as text; a float that is a whole number is spelled without the point, NaN is null."""
-    column = decoded(column)
+    column = decode_dictionary(column)
     if pa.types.is_floating(column.type):
         return pa.chunked_array([_float_texts(pc.dictionary_encode(column).combine_chunks())])
     try:
@@ -326,7 +326,7 @@ def as_text(column: Any, name: str, source: str) -> Any:
         raise FileError(problem, fix="save the column as text", field=name, source=source) from None
 
 
-def decoded(column: Any) -> Any:
+def decode_dictionary(column: Any) -> Any:
     """A column that names its values by codes, with the values written out."""
     whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     if not pa.types.is_dictionary(whole.type):

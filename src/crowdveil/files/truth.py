@@ -11,14 +11,14 @@ def read_truth(path: str | Path) -> dict[str, str]:
     """The true value of each question, as text."""
     table = read_table(path, ["question", "truth"])
     question, questions = table.ids("question")
-    codes, texts = table.coded("truth")
+    codes, texts = table.encode("truth")
     truths: dict[str, str] = {}
-    for row, (place, code) in enumerate(zip(question, codes, strict=True)):
+    for row, (question_code, code) in enumerate(zip(question, codes, strict=True)):
         text = texts[code]
-        if text is None or questions[place] in truths:
+        if text is None or questions[question_code] in truths:
             problem = "the truth is missing" if text is None else "this question has a truth in an earlier row"
             raise table.wrong(problem, row, "truth", "give each question one truth")
-        truths[questions[place]] = text
+        truths[questions[question_code]] = text
     return truths
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices, Domain
 from crowdveil.files.paths import is_parquet as is_parquet
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 # As many rows as Arrow puts into a row group of its own accord.
 _SLICE = 1 << 20
@@ -53,7 +53,7 @@ def _write_slices(table: Any, writer: Any) -> None:
     """Some rows after the other, telling how far that is; an empty table is a file, too."""
     for start in range(0, len(table) or 1, _SLICE):
         writer.write_table(table.slice(start, _SLICE))
-        tell("rows written", min(start + _SLICE, len(table)), len(table))
+        report_progress("rows written", min(start + _SLICE, len(table)), len(table))
 
 
 def _header(names: list[str]) -> str:
@@ -65,7 +65,7 @@ def _header(names: list[str]) -> str:
 
 def coded_column(codes: NDArray[Any], texts: list[str | None]) -> Any:
     """A column of texts given by codes, without writing each text out."""
-    missing = [place for place, text in enumerate(texts) if text is None]
+    missing = [index for index, text in enumerate(texts) if text is None]
     indices = pa.array(codes.astype(np.int32, copy=False), mask=np.isin(codes, missing) if missing else None)
     return pa.DictionaryArray.from_arrays(indices, pa.array([text or "" for text in texts], pa.string()))
 

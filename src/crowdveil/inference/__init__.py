@@ -19,7 +19,7 @@ from crowdveil.inference.methods.population_mean import PopulationMean
 from crowdveil.inference.methods.private_dawid_skene import PrivateDawidSkene
 from crowdveil.inference.methods.weighted_mean import WeightedMean
 from crowdveil.inference.methods.weighted_vote import WeightedVote
-from crowdveil.registry import made
+from crowdveil.registry import create
 
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
@@ -69,4 +69,4 @@ def method(name: str, /, **parameters: Any) -> Method:
     >>> method("majority")
     Majority()
     """
-    return made("method", METHODS, name, parameters)
+    return create("method", METHODS, name, parameters)

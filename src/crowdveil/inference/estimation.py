@@ -13,9 +13,9 @@ from crowdveil.domain import Domain
 from crowdveil.errors import DomainError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.engine.em import Run, run
-from crowdveil.inference.observations.numeric import counts_of
+from crowdveil.inference.observations.numeric import count_by_channel
 from crowdveil.inference.protocols import Columns, Judged, Model, Parameters, lasting, with_prior
 from crowdveil.reports import Reports
 
@@ -38,7 +38,7 @@ def fit_model(
     return replace(done, parameters=lasting(model, done.parameters)), columns
 
 
-def finished(
+def build_estimate(
     method: IterativeMethod,
     model: Model,
     reports: Reports,
@@ -50,7 +50,7 @@ def finished(
 ) -> Estimate:
     """The estimate of an iterative method; `parameters` where it has more to say than the run found."""
     known = done.parameters if parameters is None else parameters
-    estimate = estimate_of(
+    estimate = assemble_estimate(
         method,
         reports,
         columns,
@@ -58,15 +58,21 @@ def finished(
         converged=done.converged,
         objective=model.objective,
         trace=done.trace,
-        warnings=(*done.warnings, *_anew(method, model, reports, start), *_strangers(method, reports)),
+        warnings=(
+            *done.warnings,
+            *_warm_start_warning(method, model, reports, start),
+            *_unmatched_id_warning(method, reports),
+        ),
         parameters=known,
     )
-    return closed(method, estimate, reports, columns, known)
+    return attach_skills(method, estimate, reports, columns, known)
 
 
-def closed(method: Method, estimate: Estimate, reports: Reports, columns: Columns, parameters: Parameters) -> Estimate:
+def attach_skills(
+    method: Method, estimate: Estimate, reports: Reports, columns: Columns, parameters: Parameters
+) -> Estimate:
     """The estimate with the workers' skills, the floor, and a warning where there is reason for one."""
-    context = context_of(reports)
+    context = table_context(reports)
     closing = method.closing(parameters, method.tally(reports, columns, context), context)
     skills = None if closing.skills is None else replace(closing.skills, workers=reports.workers)
     judgement = closing.judgement
@@ -79,7 +85,7 @@ def closed(method: Method, estimate: Estimate, reports: Reports, columns: Column
     )
 
 
-def judged(
+def attach_floor(
     estimate: Estimate,
     model: Judged,
     parameters: Parameters,
@@ -90,7 +96,7 @@ def judged(
     by_channel = np.bincount(reports.channel, minlength=len(reports.channels))
     judgement = model.judgement(parameters, by_channel)
     found: Columns = {name: value for name in _JUDGED if (value := getattr(estimate, name)) is not None}
-    counts = counts_of(reports, len(reports.channels))
+    counts = count_by_channel(reports, len(reports.channels))
     columns: Any = with_prior(model, judgement.floor, found, counts, parameters, gold)
     return replace(
         estimate,
@@ -103,10 +109,10 @@ def judged(
 
 def from_columns(method: Method, reports: Reports, columns: Columns) -> Estimate:
     """The estimate of a method that needs no iteration."""
-    return closed(method, estimate_of(method, reports, columns), reports, columns, {})
+    return attach_skills(method, assemble_estimate(method, reports, columns), reports, columns, {})
 
 
-def estimate_of(method: Method, reports: Reports, columns: Columns, **known: Any) -> Estimate:
+def assemble_estimate(method: Method, reports: Reports, columns: Columns, **known: Any) -> Estimate:
     """The columns as an estimate, with what else is `known` of it."""
     return Estimate(
         method.name,
@@ -149,14 +155,14 @@ def configuration(method: Method) -> dict[str, object]:
     return {name: value for name, value in configured.items() if name != "engine" and not isinstance(value, Mapping)}
 
 
-def known_start(method: Method, start: Estimate | None, reports: Reports, *names: str) -> Parameters:
+def warm_start_parameters(method: Method, start: Estimate | None, reports: Reports, *names: str) -> Parameters:
     """The parameters of an earlier estimate that this method can go on from; none where it cannot."""
     if start is None or start.skills is None or (start.method, start.domain) != (method.name, reports.domain):
         return {}
     return start.parameters if len(start.skills.workers) and set(names) <= set(start.parameters) else {}
 
 
-def _anew(method: Method, model: Model, reports: Reports, start: Estimate | None) -> tuple[str, ...]:
+def _warm_start_warning(method: Method, model: Model, reports: Reports, start: Estimate | None) -> tuple[str, ...]:
     """A warning where there was a start and the method could not go on from it."""
     if start is None or model.context.warm:
         return ()
@@ -169,14 +175,14 @@ def _anew(method: Method, model: Model, reports: Reports, start: Estimate | None
     return (f"the start is {reason}, so {method.name} began anew",)
 
 
-def carried_over(start: Estimate | None, name: str, reports: Reports, default: Array | float) -> Array:
+def align_parameters(start: Estimate | None, name: str, reports: Reports, default: Array | float) -> Array:
     """The parameter of that name in a `known_start` for these workers; `default` for those it did not meet."""
     assert start is not None
     assert start.skills is not None
-    place = {worker: index for index, worker in enumerate(start.skills.workers.tolist())}
-    found = np.array([place.get(worker, -1) for worker in reports.workers.tolist()], dtype=np.int64)
-    carried: Array = np.broadcast_to(default, (len(found), *np.shape(default))).copy()
-    carried[found >= 0] = start.parameters[name][found[found >= 0]]
+    index_by_worker = {worker: index for index, worker in enumerate(start.skills.workers.tolist())}
+    start_index = np.array([index_by_worker.get(worker, -1) for worker in reports.workers.tolist()], dtype=np.int64)
+    carried: Array = np.broadcast_to(default, (len(start_index), *np.shape(default))).copy()
+    carried[start_index >= 0] = start.parameters[name][start_index[start_index >= 0]]
     return carried
 
 
@@ -198,11 +204,11 @@ def known_truth(question: Hashable, truth: object, domain: Domain) -> int:
         ) from None
 
 
-def _strangers(method: Method, reports: Reports) -> tuple[str, ...]:
+def _unmatched_id_warning(method: Method, reports: Reports) -> tuple[str, ...]:
     """A warning where known truths, or earlier work, are about nobody here: mostly ids that are spelled otherwise."""
     known = {"gold": ("questions", reports.questions), "history": ("workers", reports.workers)}
     return tuple(
         f"{name} names none of the {what}; check that the ids agree"
         for name, (what, ids) in known.items()
-        if (given := getattr(method, name, None)) and not any(each in given for each in ids.tolist())
+        if (values_by_id := getattr(method, name, None)) and not any(each in values_by_id for each in ids.tolist())
     )

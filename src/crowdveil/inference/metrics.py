@@ -13,7 +13,7 @@ from crowdveil.errors import DomainError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.methods.majority import Majority
 from crowdveil.inference.methods.mean import Mean
-from crowdveil.inference.observations.numeric import middle_of
+from crowdveil.inference.observations.numeric import domain_middle
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ def constants(estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str,
     numbers = _numbers(estimate, truth, places)
     return {
         "best constant": _distances(np.full(len(numbers), np.median(numbers)), numbers),
-        "mid-level": _distances(np.full(len(numbers), middle_of(estimate.domain)), numbers),
+        "mid-level": _distances(np.full(len(numbers), domain_middle(estimate.domain)), numbers),
     }
 
 

@@ -47,7 +47,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each(work: Callable[[int], T], n: int) -> Sequence[T]:
+def pool_map(work: Callable[[int], T], n: int) -> Sequence[T]:
     """work(0), …, work(n − 1), in this order whoever is done first."""
     found = _CREW.get()
     if found is None or n == 1:
@@ -55,9 +55,9 @@ def each(work: Callable[[int], T], n: int) -> Sequence[T]:
     return list(found.pool.map(work, range(n)))
 
 
-def shared_out(work: Callable[[slice], object], n: int, row: int) -> None:
+def parallel_slices(work: Callable[[slice], object], n: int, row: int) -> None:
     """work(rows) for runs of rows that together are all `n`; `row` numbers make one."""
     found = _CREW.get()
     parts = 1 if found is None else max(1, min(found.size, n * row // LEAST))
     ends = [n * part // parts for part in range(parts + 1)]
-    each(lambda part: work(slice(ends[part], ends[part + 1])), parts)
+    pool_map(lambda part: work(slice(ends[part], ends[part + 1])), parts)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
 from crowdveil.estimate import Floor, Skills
-from crowdveil.inference.parallel import shared_out
+from crowdveil.inference.parallel import parallel_slices
 from crowdveil.reports import AnyChannel, Reports
 
 Parameters: TypeAlias = Mapping[str, NDArray[Any]]
@@ -240,10 +240,11 @@ def with_prior(
     """
     if floor is None or floor.informative:
         return columns
-    told = floor.told(counts) | (False if gold is None else gold >= 0)
+    informative = floor.told(counts) | (False if gold is None else gold >= 0)
     prior = model.prior(counts.sum(axis=0) > 0, parameters)
     return columns | {
-        name: np.where(told.reshape(-1, *[1] * (value.ndim - 1)), columns[name], value) for name, value in prior.items()
+        name: np.where(informative.reshape(-1, *[1] * (value.ndim - 1)), columns[name], value)
+        for name, value in prior.items()
     }
 
 
@@ -271,4 +272,4 @@ def _add(total: NDArray[Any], more: NDArray[Any]) -> None:
     def work(rows: slice) -> None:
         total[rows] += more[rows]
 
-    shared_out(work, len(total), total[:1].size)
+    parallel_slices(work, len(total), total[:1].size)

@@ -19,7 +19,7 @@ from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.sparse_two_layer import SparseTwoLayer
 from crowdveil.mechanisms.subset_selection import SubsetSelection
 from crowdveil.mechanisms.two_layer import TwoLayer
-from crowdveil.registry import made
+from crowdveil.registry import create
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
@@ -70,4 +70,4 @@ def mechanism(name: str, /, **parameters: Any) -> Mechanism:
     >>> mechanism("randomized-response", epsilon=1)
     RandomizedResponse(epsilon=1.0, protect_participation=False)
     """
-    return made("mechanism", MECHANISMS, name, parameters)
+    return create("mechanism", MECHANISMS, name, parameters)

@@ -18,7 +18,7 @@ from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms._research_reports import all_rows, laplace_noise, number_range, number_reports
 from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
-from crowdveil.progress import counted
+from crowdveil.progress import count_progress
 from crowdveil.reports import Reports
 from crowdveil.validation import AtLeastOne, NotNegative, Number, Seed, check_settings
 
@@ -84,7 +84,7 @@ class MatrixFactorization(Mechanism):
         released, variance = np.empty(grid.shape), 0.0
         # Workers who answered the same questions share the matrix and the variance.
         shared: dict[bytes, tuple[_Floats, float]] = {}
-        for row, codes in enumerate(counted(list(grid), "workers randomised")):
+        for row, codes in enumerate(count_progress(list(grid), "workers randomised")):
             answered = codes >= 0
             seen = profiles[:, answered]
             if answered.tobytes() not in shared:

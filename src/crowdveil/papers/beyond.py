@@ -22,10 +22,10 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
-    mean_of,
-    paired,
+    mean_column,
+    paired_difference,
     said_trials,
     select,
     smaller,
@@ -77,7 +77,7 @@ class BeyondChannel(Reproduction):
                 data = self._data(crowd, seed, settings)
                 measured = self._scale(crowd, data, seed) if crowd in SCALES else self._choice(data, seed)
                 size = f"{len(data.answers.workers)} × {len(data.answers.questions)}"
-                rows += labelled(measured, crowd=crowd, size=size, trial=float(seed))
+                rows += add_columns(measured, crowd=crowd, size=size, trial=float(seed))
         return rows
 
     def _data(self, crowd: str, seed: int, settings: Settings) -> Dataset:
@@ -140,11 +140,11 @@ class BeyondChannel(Reproduction):
                 Series(
                     name,
                     [column(select(part, method=name, epsilon=epsilon), "exact_epsilon")[0] for epsilon in epsilons],
-                    [mean_of(part, "error", method=name, epsilon=epsilon) for epsilon in epsilons],
+                    [mean_column(part, "error", method=name, epsilon=epsilon) for epsilon in epsilons],
                 )
                 for name in names
             ]
-            lines = {name: mean_of(part, "error", method=name) for name in _LINES if select(part, method=name)}
+            lines = {name: mean_column(part, "error", method=name) for name in _LINES if select(part, method=name)}
             unit, measure = ("cell", "MAE") if crowd in SCALES else ("value", "error rate")
             drawn.append(Panel(title, f"exact ε per {unit}", measure, series, lines, log_x=True))
         sizes = dict.fromkeys(f"{SHORT[str(row['crowd'])]} {row['size']}" for row in rows)
@@ -157,15 +157,17 @@ class BeyondChannel(Reproduction):
 
 def _comparison(rows: Sequence[Row], crowd: str, ours: str, epsilon: float) -> Claim:
     errors = {
-        name: mean_of(rows, "error", method=name, epsilon=epsilon)
+        name: mean_column(rows, "error", method=name, epsilon=epsilon)
         for name in dict.fromkeys(str(row["method"]) for row in rows if row.get("epsilon") == epsilon)
     }
     mine = errors.pop(ours, float("nan"))
     published = {name: value for name, value in errors.items() if "(ours)" not in name}
     best = min(published, key=lambda name: published[name])
-    constant = mean_of(rows, "error", method="best constant")
+    constant = mean_column(rows, "error", method="best constant")
     unit = str(select(rows, epsilon=epsilon)[0]["unit"])
-    gap, spread = paired(rows, "error", {"method": ours, "epsilon": epsilon}, {"method": best, "epsilon": epsilon})
+    gap, spread = paired_difference(
+        rows, "error", {"method": ours, "epsilon": epsilon}, {"method": best, "epsilon": epsilon}
+    )
     verdict = smaller(gap, spread)
     # To beat the others while any constant does better is no merit.
     verdict = "cannot tell" if verdict == "holds" and mine > constant else verdict
@@ -173,7 +175,7 @@ def _comparison(rows: Sequence[Row], crowd: str, ours: str, epsilon: float) -> C
         f"{crowd}, exact ε = {epsilon:g} per {unit}: {ours.removesuffix(' (ours)')} beside the best published",
         f"{best} {published[best]:.3f}",
         f"{mine:.3f}, difference {gap:+.3f} ± {spread:.3f} (best constant {constant:.3f}, no privacy "
-        f"{mean_of(rows, 'error', method='no privacy'):.3f})",
+        f"{mean_column(rows, 'error', method='no privacy'):.3f})",
         "differs" if verdict == "fails" else verdict,
     )
 

@@ -20,7 +20,7 @@ from crowdveil.plan.design import CrowdPart, Setting
 from crowdveil.plan.oracle import log_evidence, oracle_error
 from crowdveil.plan.population import prior_spread
 from crowdveil.plan.study_simulator import DrawnStudy, draw_study
-from crowdveil.progress import heard_by, tell
+from crowdveil.progress import progress_listener, report_progress
 
 Floats = NDArray[np.float64]
 
@@ -74,9 +74,9 @@ def simulate(
     guess = prior_spread(setting.domain) if population else setting.baseline_error
     oracle_mean, oracle_doubt = (0.0, 0.0) if population else oracle_error(setting, parts, rng)
     while len(measured) < n_most:
-        with heard_by(None):
+        with progress_listener(None):
             measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
-        tell("studies simulated", len(measured), n_most, at_most=True)
+        report_progress("studies simulated", len(measured), n_most, at_most=True)
         if len(measured) >= _FEWEST and len(measured) % _FEWEST == 0:
             simulation = _summarize(setting, measured, oracle_mean, oracle_doubt, population)
             if _enough(simulation, guess, precision):

@@ -14,7 +14,7 @@ from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import ChannelMechanism, mechanism
 from crowdveil.plan.density_evolution import Prediction
 from crowdveil.plan.design import Setting
-from crowdveil.progress import counted
+from crowdveil.progress import count_progress
 
 SIMPLEST = "randomized-response"
 FOR_CHOICES = (SIMPLEST, "subset-selection")
@@ -66,7 +66,7 @@ def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None
         return Recommendation(only, only_channel, {only: predictor(setting, only_channel).error})
     channels = {name: channel for name in names if (channel := _try_channel(name, setting)) is not None}
     tried = {}
-    for name, channel in counted(list(channels.items()), "mechanisms compared"):
+    for name, channel in count_progress(list(channels.items()), "mechanisms compared"):
         try:
             tried[name] = predictor(setting, channel).error
         except ChannelError:

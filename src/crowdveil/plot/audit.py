@@ -21,8 +21,8 @@ def audit_figure(rows: Sequence[Mapping[str, Any]], *, caption: str = "") -> Fig
         raise InputError("an audit figure needs at least one row; got none")
     figure, axes = new_figure(height=1.6 + 0.34 * len(rows))
     right = 1.12 * max([1.0, *(value for row in rows for value in _numbers(row))])
-    for place, row in enumerate(reversed(rows)):
-        _draw_row(axes, place, row, right)
+    for row_index, row in enumerate(reversed(rows)):
+        _draw_row(axes, row_index, row, right)
     axes.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
     axes.set(xlabel="ε", xlim=(0, right * 1.25), ylim=(-0.7, len(rows) - 0.3))
     axes.grid(axis="x", color="#E6E6E6")
@@ -34,17 +34,23 @@ def audit_figure(rows: Sequence[Mapping[str, Any]], *, caption: str = "") -> Fig
     return figure
 
 
-def _draw_row(axes: Axes, place: int, row: Mapping[str, Any], right: float) -> None:
+def _draw_row(axes: Axes, row_index: int, row: Mapping[str, Any], right: float) -> None:
     colour, marker = _VERDICTS.get(str(row["verdict"]), _VERDICTS["unknown"])
-    claimed, found = _number(row.get("claimed")), _found(row)
+    claimed, measured = _number(row.get("claimed")), _measured_epsilon(row)
     if math.isfinite(claimed):
-        axes.plot([claimed, claimed], [place - 0.32, place + 0.32], color="black", linewidth=2.2)
-    if math.isfinite(found):
-        axes.plot([0, found], [place, place], color=colour, linewidth=1.4, alpha=0.6)
-        axes.plot(found, place, marker=marker, color=colour, markersize=7)
-    text = f"{row['verdict']}" + (" (ε = ∞)" if math.isinf(found) else "")
+        axes.plot([claimed, claimed], [row_index - 0.32, row_index + 0.32], color="black", linewidth=2.2)
+    if math.isfinite(measured):
+        axes.plot([0, measured], [row_index, row_index], color=colour, linewidth=1.4, alpha=0.6)
+        axes.plot(measured, row_index, marker=marker, color=colour, markersize=7)
+    text = f"{row['verdict']}" + (" (ε = ∞)" if math.isinf(measured) else "")
     axes.text(
-        right * 1.24, place, text, va="center", ha="right", fontsize=9, color=colour if colour != GREY else "#555555"
+        right * 1.24,
+        row_index,
+        text,
+        va="center",
+        ha="right",
+        fontsize=9,
+        color=colour if colour != GREY else "#555555",
     )
 
 
@@ -55,14 +61,14 @@ def _legend(axes: Axes) -> list[Any]:
     return handles
 
 
-def _found(row: Mapping[str, Any]) -> float:
+def _measured_epsilon(row: Mapping[str, Any]) -> float:
     """The exact ε where there is one, else the lower bound."""
     exact = row.get("exact")
     return _number(row.get("lower_bound") if exact is None else exact)
 
 
 def _numbers(row: Mapping[str, Any]) -> list[float]:
-    return [value for value in (_number(row.get("claimed")), _found(row)) if math.isfinite(value)]
+    return [value for value in (_number(row.get("claimed")), _measured_epsilon(row)) if math.isfinite(value)]
 
 
 def _number(value: Any) -> float:

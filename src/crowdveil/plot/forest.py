@@ -21,11 +21,11 @@ def forest(
 
     Beyond `limit` questions an even selection over the sorted values is shown, and the caption says so.
     """
-    known = np.flatnonzero(estimate.answered)
-    if not len(known):
+    answered = np.flatnonzero(estimate.answered)
+    if not len(answered):
         raise InputError("no question has an estimate, so there is nothing to draw")
     centre = estimate.confidence if estimate.categorical else estimate.value
-    order = known[np.argsort(np.asarray(centre)[known], kind="stable")]
+    order = answered[np.argsort(np.asarray(centre)[answered], kind="stable")]
     shown = order if len(order) <= limit else order[np.linspace(0, len(order) - 1, limit).round().astype(int)]
     figure, axes = new_figure(height=1.6 + 0.2 * len(shown))
     _draw(axes, estimate, centre, shown, truth)

@@ -134,9 +134,9 @@ def _plain_ticks(axes: Axes, panel: Panel) -> None:
     # Claimed ε are round numbers; exact ones are added only where they go beyond.
     beyond = {value for series in panel.series for value in series.x if value > max(stated)}
     seen = sorted({float(f"{value:.2g}") for value in stated | beyond})
-    kept = [tick for place, tick in enumerate(seen) if place == len(seen) - 1 or seen[place + 1] > 1.2 * tick]
-    step = -(-len(kept) // 7)
-    axes.set_xticks(kept[::step], [f"{tick:g}" for tick in kept[::step]])
+    ticks = [tick for index, tick in enumerate(seen) if index == len(seen) - 1 or seen[index + 1] > 1.2 * tick]
+    step = -(-len(ticks) // 7)
+    axes.set_xticks(ticks[::step], [f"{tick:g}" for tick in ticks[::step]])
     axes.minorticks_off()
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import InputError
-from crowdveil.registry import check_names, meant
+from crowdveil.registry import check_names, did_you_mean
 from crowdveil.simulate.choices import ChoiceCrowd
 from crowdveil.simulate.scales import ScaleCrowd
 
@@ -50,6 +50,6 @@ def preset(name: str, **changes: Any) -> Recipe:
     """
     recipe = PRESETS.get(name)
     if recipe is None:
-        raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}", fix=meant(name, PRESETS))
+        raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}", fix=did_you_mean(name, PRESETS))
     check_names(f"preset {name}", type(recipe), changes)
     return replace(recipe, **changes)

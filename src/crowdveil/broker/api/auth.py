@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from crowdveil.broker.identity.models import Account
-from crowdveil.broker.identity.tokens import Bearer, bearer_of, renewing_bearer_of
+from crowdveil.broker.identity.tokens import Bearer, find_bearer, renewing_bearer_of
 from crowdveil.broker.middleware.rate_limit import limit
 from crowdveil.broker.problems import Refusal
 
@@ -23,7 +23,7 @@ class Authorized(HttpRequest):
 class Scoped(HttpBearer):
     """Anonymous is 401, a token of another scope 403."""
 
-    def __init__(self, *scopes: str, find: Callable[[str], Bearer | None] = bearer_of) -> None:
+    def __init__(self, *scopes: str, find: Callable[[str], Bearer | None] = find_bearer) -> None:
         super().__init__()
         self._scopes, self._find = scopes, find
 
@@ -45,7 +45,7 @@ staff = Scoped("requester", "operator")
 enrolling = Scoped("enrol")
 
 
-def account_of(request: Authorized) -> Account:
+def read_account(request: Authorized) -> Account:
     account = Account.objects.filter(id=request.auth.account).first()
     if account is None:
         raise Refusal("unauthorized", "this account no longer exists")

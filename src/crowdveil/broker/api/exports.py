@@ -20,7 +20,7 @@ Number = Path(..., ge=0, le=200)
 @router.get("/studies/{study}/exports", response={200: ExportParts}, operation_id="list_exports")
 def list_exports(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
     """The files there are: one per domain, because a table of reports has one."""
-    return {"parts": export.listed(own_study(request.auth.account, study))}
+    return {"parts": export.list_exports(own_study(request.auth.account, study))}
 
 
 @router.get("/studies/{study}/exports/{part}", response={200: Any}, operation_id="download_export")
@@ -31,8 +31,8 @@ def download_export(
     format: Literal["csv", "parquet", "json"] = Query("csv"),
 ) -> StreamingHttpResponse:
     """One file, in no order, streamed."""
-    found = own_study(request.auth.account, study)
-    stream = export.stream(found, part, format)
+    owned_study = own_study(request.auth.account, study)
+    stream = export.stream(owned_study, part, format)
     response = StreamingHttpResponse(stream, content_type=export.TYPES[format])
     response["Content-Disposition"] = f'attachment; filename="reports-{part}.{format}"'
     return response

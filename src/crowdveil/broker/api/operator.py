@@ -52,24 +52,24 @@ def invite_account(request: auth.Authorized, payload: NewAccount) -> tuple[int, 
 @router.patch("/accounts/{account}", response={200: AccountLine}, operation_id="change_account")
 def change_account(request: auth.Authorized, payload: ChangeAccount, account: str = Key) -> dict[str, Any]:
     """Disable an account and end its tokens, or enable it again."""
-    found = Account.objects.filter(id=account).exclude(role="worker").first()
-    if found is None:
+    target = Account.objects.filter(id=account).exclude(role="worker").first()
+    if target is None:
         raise Refusal("not-found", "there is no such account")
-    if found.id == request.auth.account:
+    if target.id == request.auth.account:
         raise Refusal("wrong-state", "you cannot disable yourself; ask another operator")
-    set_disabled(found, disabled=payload.disabled, by=request.auth.account)
-    found.refresh_from_db()
-    return _account(found)
+    set_disabled(target, disabled=payload.disabled, by=request.auth.account)
+    target.refresh_from_db()
+    return _account(target)
 
 
 @router.post("/accounts/{account}/resets", response={201: Invited}, operation_id="reset_account")
 def reset_account(request: auth.Authorized, account: str = Key) -> tuple[int, dict[str, Any]]:
     """A new one-time password for somebody who lost the old one or the authenticator."""
-    found = Account.objects.filter(id=account).exclude(role="worker").first()
-    if found is None:
+    target = Account.objects.filter(id=account).exclude(role="worker").first()
+    if target is None:
         raise Refusal("not-found", "there is no such account")
-    password = reset(found, by=request.auth.account)
-    return 201, {"id": found.id, "name": found.name, "role": found.role, "one_time_password": password}
+    password = reset(target, by=request.auth.account)
+    return 201, {"id": target.id, "name": target.name, "role": target.role, "one_time_password": password}
 
 
 @router.get("/audit", response={200: AuditPage}, operation_id="read_audit")
@@ -77,11 +77,11 @@ def read_audit(
     request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
 ) -> dict[str, Any]:
     """The audit log, and where its chain is broken if it is."""
-    found = list(Act.objects.filter(index__gt=after).order_by("index")[: limit + 1])
-    more = len(found) > limit
+    acts = list(Act.objects.filter(index__gt=after).order_by("index")[: limit + 1])
+    more = len(acts) > limit
     return {
-        "items": [chain.spelled(act) for act in found[:limit]],
-        "next": found[limit - 1].index if more else None,
+        "items": [chain.serialize_act(act) for act in acts[:limit]],
+        "next": acts[limit - 1].index if more else None,
         "broken_at": chain.first_broken(),
     }
 
@@ -89,8 +89,8 @@ def read_audit(
 @router.get("/ledger-check", response={200: LedgerCheck}, operation_id="check_ledger")
 def check_ledger(request: HttpRequest) -> dict[str, Any]:
     """Whether all sums agree: spends, holds, money, places."""
-    found = problems()
-    return {"holds": not found, "problems": found}
+    faults = problems()
+    return {"holds": not faults, "problems": faults}
 
 
 @router.get("/warnings", response={200: Warnings}, operation_id="list_warnings")

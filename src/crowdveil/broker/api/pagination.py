@@ -13,6 +13,6 @@ Limit = Query(50, ge=1, le=200, description="How many at most.")
 
 def page(rows: Any, after: str, limit: int, spelled: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """One page of a query set, in the order of its random ids."""
-    found = list(rows.filter(id__gt=after).order_by("id")[: limit + 1])
-    more = len(found) > limit
-    return {"items": [spelled(row) for row in found[:limit]], "next": found[limit - 1].id if more else None}
+    page_rows = list(rows.filter(id__gt=after).order_by("id")[: limit + 1])
+    more = len(page_rows) > limit
+    return {"items": [spelled(row) for row in page_rows[:limit]], "next": page_rows[limit - 1].id if more else None}

@@ -29,13 +29,13 @@ from crowdveil.broker.pools import label_files, leases, task_list
 from crowdveil.broker.pools.submit import BatchParcel, read_reports, submit_batch
 from crowdveil.broker.pools.updates import published_labels, read_labels
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.definition import OpenedLevel
-from crowdveil.broker.studies.definition_cache import Frozen, frozen
-from crowdveil.broker.studies.lifecycle import draft_of
+from crowdveil.broker.studies.definition import DefinitionLevel
+from crowdveil.broker.studies.definition_cache import FrozenStudy, get_frozen_study
+from crowdveil.broker.studies.lifecycle import read_draft
 from crowdveil.broker.studies.requester_serializers import own_study
 from crowdveil.broker.studies.serializers import public_study
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
-from crowdveil.broker.submissions.submit import Sender
+from crowdveil.broker.submissions.submit import Submitter
 
 public_router = Router(tags=["public"])
 requester_router = Router(tags=["requester"], auth=auth.requester)
@@ -65,7 +65,7 @@ def start_upload(request: auth.Authorized, study: str = Key) -> tuple[int, dict[
 def upload_tasks(request: auth.Authorized, payload: TaskPart, study: str = Key, upload: str = Key) -> tuple[int, None]:
     """A part of the list, in place of what stood there; the same part may be sent again."""
     found = own_study(request.auth.account, study)
-    task_list.put_part(found, draft_of(found), upload, payload.first, payload.tasks, payload.assignments)
+    task_list.put_part(found, read_draft(found), upload, payload.first, payload.tasks, payload.assignments)
     return 204, None
 
 
@@ -77,7 +77,7 @@ def commit_upload(
 ) -> dict[str, Any]:
     """Check the uploaded list whole and make it the list of the draft."""
     found = own_study(request.auth.account, study)
-    pool = task_list.commit_upload(found, draft_of(found), upload, payload.n_tasks)
+    pool = task_list.commit_upload(found, read_draft(found), upload, payload.n_tasks)
     return {"n_tasks": pool.n_tasks, "tasks_root": pool.root}
 
 
@@ -116,7 +116,7 @@ def _must_be_pool(study: str) -> None:
 @worker_router.post("/studies/{study}/batches", response={200: LeaseView, 201: LeaseView}, operation_id="lease_batch")
 def lease_batch(request: auth.Authorized, payload: LeaseRequest, study: str = Key) -> tuple[int, dict[str, Any]]:
     """Lease a batch of tasks, or get the one that is open, with more time."""
-    found = frozen(study)
+    found = get_frozen_study(study)
     level = chosen_level(found.opened, payload.study_sha256, payload.level)
     batch, new = leases.lease_batch(
         request.auth.account,
@@ -131,14 +131,14 @@ def lease_batch(request: auth.Authorized, payload: LeaseRequest, study: str = Ke
 @worker_router.delete("/studies/{study}/batches/{batch}", response={204: None}, operation_id="give_batch_back")
 def give_batch_back(request: auth.Authorized, study: str = Key, batch: str = Key) -> tuple[int, None]:
     """Give a batch back: its tasks go to others and never come back to you."""
-    leases.give_back(request.auth.account, frozen(study), batch)
+    leases.give_back(request.auth.account, get_frozen_study(study), batch)
     return 204, None
 
 
 @worker_router.put("/studies/{study}/batches/{batch}", response={200: LeaseView}, operation_id="renew_batch")
 def renew_batch(request: auth.Authorized, payload: LeaseRequest, study: str = Key, batch: str = Key) -> dict[str, Any]:
     """More time for an open batch; do it before charging."""
-    found = frozen(study)
+    found = get_frozen_study(study)
     level = chosen_level(found.opened, payload.study_sha256, payload.level)
     leases.pool_rules(found.opened)
     leased = leases.find_batch(study, pseudonym_in(found, request.auth.account), batch)
@@ -164,7 +164,7 @@ def submit_reports(
     idempotency_key: str = Header(..., alias="Idempotency-Key", pattern=rf"^{IDEMPOTENCY_KEY}$"),
 ) -> tuple[int, dict[str, Any]]:
     """Hand in the reports of a batch: one charge, one receipt, one withdrawal key. A retry gets the same receipt."""
-    found = frozen(study)
+    found = get_frozen_study(study)
     level = chosen_level(found.opened, payload.study_sha256, payload.level)
     if payload.consent_version != found.opened.document["consent"]["version"]:
         raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
@@ -177,11 +177,11 @@ def submit_reports(
         payload.withdrawal_sha256,
         idempotency_key,
     )
-    receipt, new = submit_batch(Sender(request.auth.account, request.auth.payee), parcel)
+    receipt, new = submit_batch(Submitter(request.auth.account, request.auth.payee), parcel)
     return 201 if new else 200, receipt
 
 
-def _lease_view(account: str, study: Frozen, level: OpenedLevel, batch: leases.LeasedBatch) -> dict[str, Any]:
+def _lease_view(account: str, study: FrozenStudy, level: DefinitionLevel, batch: leases.LeasedBatch) -> dict[str, Any]:
     n = len(batch.tasks)
     charge = {"epsilon_nano": level.epsilon[0] * n, "rho_nano": level.rho[0] * n, "reports": n}
     return {
@@ -192,5 +192,5 @@ def _lease_view(account: str, study: Frozen, level: OpenedLevel, batch: leases.L
         "charge": charge if level.protected else None,
         "expires": clock.iso(batch.expires),
         "tasks": task_list.read_tasks(study.id, batch.tasks),
-        "budget": budget.spelled(Budget.objects.get(account=account)),
+        "budget": budget.serialize_budget(Budget.objects.get(account=account)),
     }

@@ -42,34 +42,34 @@ def handle_problems(api: NinjaAPI) -> None:
     api.add_exception_handler(Refusal, lambda request, refusal: problem_response(refusal))
     api.add_exception_handler(InputError, lambda request, error: problem_response(Refusal("invalid", str(error))))
     api.add_exception_handler(ValidationError, _invalid)
-    api.add_exception_handler(AuthenticationError, _unauthorized)
+    api.add_exception_handler(AuthenticationError, _handle_unauthorized)
     api.add_exception_handler(HttpError, _http_error)
     api.add_exception_handler(Http404, lambda request, error: not_found(request))
     api.add_exception_handler(RequestDataTooBig, lambda request, error: problem_response(too_large()))
-    api.add_exception_handler(SuspiciousOperation, lambda request, error: problem_response(malformed()))
+    api.add_exception_handler(SuspiciousOperation, lambda request, error: problem_response(malformed_body()))
     api.add_exception_handler(OperationalError, _no_database)
-    api.add_exception_handler(Exception, _failed)
+    api.add_exception_handler(Exception, _handle_error)
 
 
 def too_large() -> Refusal:
     return Refusal("too-large", "the request must be smaller than a megabyte; nothing was stored")
 
 
-def malformed() -> Refusal:
-    return Refusal("malformed", "the request body must be a JSON document of reasonable depth and size")
+def malformed_body() -> Refusal:
+    return Refusal("malformed_body", "the request body must be a JSON document of reasonable depth and size")
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     return problem_response(Refusal("not-found", "there is nothing at this address"))
 
 
-def failed(request: HttpRequest) -> HttpResponse:
-    return problem_response(Refusal("failed", "something went wrong here; nothing was stored; try again"))
+def server_error(request: HttpRequest) -> HttpResponse:
+    return problem_response(Refusal("server_error", "something went wrong here; nothing was stored; try again"))
 
 
-def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
+def _handle_error(request: HttpRequest, error: Exception) -> HttpResponse:
     _log.error("request failed", extra={"error": type(error).__name__, "where": where(error)})
-    return failed(request)
+    return server_error(request)
 
 
 def _no_database(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -77,13 +77,13 @@ def _no_database(request: HttpRequest, error: Exception) -> HttpResponse:
     return problem_response(Refusal("not-ready", "the database does not answer; try again"))
 
 
-def _unauthorized(request: HttpRequest, error: Exception) -> HttpResponse:
+def _handle_unauthorized(request: HttpRequest, error: Exception) -> HttpResponse:
     return problem_response(Refusal("unauthorized", "this needs a valid token: Authorization: Bearer …"))
 
 
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem_response(
-        malformed() if error.status_code == 400 else Refusal("invalid", "the request is not understood")
+        malformed_body() if error.status_code == 400 else Refusal("invalid", "the request is not understood")
     )
 
 
@@ -103,7 +103,7 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return problem_response(malformed())
+    return problem_response(malformed_body())
 
 
 class ProblemForMethod:

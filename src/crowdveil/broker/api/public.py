@@ -15,11 +15,11 @@ from crowdveil.broker.api.schemas.common import Card, Info, Key, Log, Page, Sign
 from crowdveil.broker.middleware.rate_limit import limit_address
 from crowdveil.broker.pools.closing import withdraw_batch
 from crowdveil.broker.pools.task_list import is_pool, refuse_pool_results
-from crowdveil.broker.results.batches import published
+from crowdveil.broker.results.batches import read_published
 from crowdveil.broker.results.schemas import Results
 from crowdveil.broker.studies import public_log
 from crowdveil.broker.studies.models import LogEntry, Study
-from crowdveil.broker.studies.serializers import card, public_study, signed
+from crowdveil.broker.studies.serializers import card, public_study, serialize_signed
 from crowdveil.broker.submissions.withdraw import withdraw
 
 router = Router(tags=["public"])
@@ -43,12 +43,12 @@ def read_log(
     request: HttpRequest, after: int = Query(0, ge=0, le=2**31 - 1), limit: int = Query(100, ge=1, le=1000)
 ) -> dict[str, Any]:
     """Every definition that was ever opened, in order."""
-    found = list(LogEntry.objects.filter(index__gt=after).order_by("index")[: limit + 1])
+    entries = list(LogEntry.objects.filter(index__gt=after).order_by("index")[: limit + 1])
     last = LogEntry.objects.order_by("-index").first()
-    more = len(found) > limit
+    more = len(entries) > limit
     return {
-        "items": [public_log.spelled(entry) for entry in found[:limit]],
-        "next": found[limit - 1].index if more else None,
+        "items": [public_log.serialize_entry(entry) for entry in entries[:limit]],
+        "next": entries[limit - 1].index if more else None,
         "head": last.entry if last else public_log.GENESIS,
     }
 
@@ -62,7 +62,7 @@ def list_studies(request: HttpRequest, after: str = After, limit: int = Limit) -
 @router.get("/studies/{study}", response={200: SignedStudy}, operation_id="read_study")
 def read_study(request: HttpRequest, study: str = Key) -> dict[str, Any]:
     """The signed definition of a study."""
-    return signed(public_study(study))
+    return serialize_signed(public_study(study))
 
 
 @router.get("/studies/{study}/results", response={200: Results}, operation_id="read_published_results")
@@ -70,7 +70,7 @@ def read_published_results(request: HttpRequest, study: str = Key) -> dict[str, 
     """The estimates of a published study."""
     found = public_study(study)
     refuse_pool_results(study)
-    return published(found)
+    return read_published(found)
 
 
 @router.post("/studies/{study}/withdrawals", response={200: Withdrawn}, operation_id="withdraw")

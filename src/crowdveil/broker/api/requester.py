@@ -26,7 +26,7 @@ router = Router(tags=["requester"], auth=auth.requester)
 @router.post("/studies", response={201: StudyView}, operation_id="create_study")
 def create_study(request: auth.Authorized, payload: Draft) -> tuple[int, dict[str, Any]]:
     """Start a draft."""
-    return 201, view(lifecycle.create(auth.account_of(request), payload))
+    return 201, view(lifecycle.create(auth.read_account(request), payload))
 
 
 @router.get("/studies", response={200: Page[StudyView]}, operation_id="list_own_studies")
@@ -99,10 +99,10 @@ def read_progress(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
 @router.get("/studies/{study}/results", response={200: Results}, operation_id="read_results")
 def read_results(request: auth.Authorized, study: str = Key) -> dict[str, Any]:
     """The latest batch of estimates."""
-    found = own_study(request.auth.account, study)
+    owned_study = own_study(request.auth.account, study)
     refuse_pool_results(study)
-    refresh(found)
-    return latest(found)
+    refresh(owned_study)
+    return latest(owned_study)
 
 
 @router.get("/studies/{study}/quality", response={200: Quality}, operation_id="read_quality")

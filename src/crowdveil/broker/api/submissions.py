@@ -14,10 +14,10 @@ from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.candidate_pool import decline
-from crowdveil.broker.studies.definition import Opened, OpenedLevel
-from crowdveil.broker.studies.definition_cache import frozen
+from crowdveil.broker.studies.definition import Definition, DefinitionLevel
+from crowdveil.broker.studies.definition_cache import get_frozen_study
 from crowdveil.broker.studies.eligibility import cards_for, check_invited
-from crowdveil.broker.submissions.submit import Parcel, Sender, submit
+from crowdveil.broker.submissions.submit import Submitter, ValidatedSubmission, submit
 from crowdveil.broker.submissions.validation import check
 
 router = Router(tags=["worker"], auth=auth.worker)
@@ -34,12 +34,12 @@ def list_my_studies(request: auth.Authorized, kind: Literal["survey", "tasks"] =
 @router.put("/studies/{study}/reservation", response={200: Reservation, 201: Reservation}, operation_id="reserve")
 def reserve(request: auth.Authorized, payload: Reserve, study: str = Key) -> tuple[int, dict[str, Any]]:
     """Accept a study: money, a place and ε are held for you until the time given."""
-    found = frozen(study)
-    _refuse_pool(found.opened)
-    level = chosen_level(found.opened, payload.study_sha256, payload.level)
-    check_invited(found, request.auth.account)
-    hold, new = reservations.reserve(request.auth.account, found.opened, level)
-    return 201 if new else 200, _spelled(request.auth.account, study, level, hold)
+    frozen_study = get_frozen_study(study)
+    _refuse_pool(frozen_study.opened)
+    level = chosen_level(frozen_study.opened, payload.study_sha256, payload.level)
+    check_invited(frozen_study, request.auth.account)
+    hold, new = reservations.reserve(request.auth.account, frozen_study.opened, level)
+    return 201 if new else 200, _serialize_hold(request.auth.account, study, level, hold)
 
 
 @router.get("/studies/{study}/reservation", response={200: Reservation}, operation_id="read_reservation")
@@ -48,7 +48,7 @@ def read_reservation(request: auth.Authorized, study: str = Key) -> dict[str, An
     hold = reservations.find(study, request.auth.account)
     if hold is None:
         raise Refusal("not-found", "nothing is held for you in this study")
-    return _spelled(request.auth.account, study, frozen(study).opened.levels[hold.level], hold)
+    return _serialize_hold(request.auth.account, study, get_frozen_study(study).opened.levels[hold.level], hold)
 
 
 @router.delete("/studies/{study}/reservation", response={204: None}, operation_id="cancel_reservation")
@@ -73,30 +73,30 @@ def submit_reports(
 
 def received(bearer: Bearer, study: str, payload: Submit, idempotency_key: str) -> tuple[int, dict[str, Any]]:
     """Check a submission against the frozen definition and store it: the status and the receipt."""
-    found = frozen(study)
+    found = get_frozen_study(study)
     definition = found.opened
     _refuse_pool(definition)
     level = chosen_level(definition, payload.study_sha256, payload.level)
     if payload.consent_version != definition.document["consent"]["version"]:
         raise Refusal("wrong-consent", "the consent text has another version; read it and agree again")
     check_invited(found, bearer.account)
-    parcel = Parcel(
+    parcel = ValidatedSubmission(
         found,
         level,
         check(definition, level, payload.reports),
         payload.withdrawal_sha256,
         idempotency_key,
     )
-    receipt, new = submit(Sender(bearer.account, bearer.payee), parcel)
-    return 201 if new else 200, receipt.spelled()
+    receipt, new = submit(Submitter(bearer.account, bearer.payee), parcel)
+    return 201 if new else 200, receipt.to_json()
 
 
-def _refuse_pool(definition: Opened) -> None:
+def _refuse_pool(definition: Definition) -> None:
     if "pool" in definition.document:
         raise Refusal("wrong-state", "this study is a pool of tasks; lease a batch of it")
 
 
-def chosen_level(definition: Opened, sha256: str, name: str) -> OpenedLevel:
+def chosen_level(definition: Definition, sha256: str, name: str) -> DefinitionLevel:
     if sha256 != definition.sha256:
         raise Refusal(
             "wrong-study-hash",
@@ -108,7 +108,7 @@ def chosen_level(definition: Opened, sha256: str, name: str) -> OpenedLevel:
     return definition.levels[name]
 
 
-def _spelled(account: str, study: str, level: OpenedLevel, hold: reservations.Hold) -> dict[str, Any]:
+def _serialize_hold(account: str, study: str, level: DefinitionLevel, hold: reservations.Hold) -> dict[str, Any]:
     return {
         "study": study,
         "level": level.name,
@@ -116,5 +116,5 @@ def _spelled(account: str, study: str, level: OpenedLevel, hold: reservations.Ho
         "charge": level.charge,
         "expires": clock.iso(hold.expires),
         "late": _LATE,
-        "budget": budget.spelled(Budget.objects.get(account=account)),
+        "budget": budget.serialize_budget(Budget.objects.get(account=account)),
     }

@@ -52,18 +52,18 @@ def sign_up(request: HttpRequest, payload: SignUp) -> tuple[int, dict[str, Any]]
 @router.get("/me", auth=auth.worker, response={200: Self}, operation_id="read_self")
 def read_self(request: auth.Authorized) -> dict[str, Any]:
     """Your account and the broker's mirror of your budget."""
-    return _self(auth.account_of(request))
+    return _self(auth.read_account(request))
 
 
 @router.patch("/me", auth=auth.worker, response={200: Self}, operation_id="change_self")
 def change_self(request: auth.Authorized, payload: ChangeSelf) -> dict[str, Any]:
     """Change your default level or your cap: only you can."""
-    account = auth.account_of(request)
+    account = auth.read_account(request)
     if payload.default_level is not None:
         Account.objects.filter(id=account.id).update(default_level=payload.default_level)
     if payload.epsilon_cap_nano is not None:
         budget.set_cap(account.id, payload.epsilon_cap_nano)
-    return _self(auth.account_of(request))
+    return _self(auth.read_account(request))
 
 
 @router.delete("/me", auth=auth.worker, response={204: None}, operation_id="erase_self")
@@ -95,7 +95,7 @@ def list_devices(request: auth.Authorized) -> dict[str, Any]:
 def add_device(request: auth.Authorized, payload: NewToken) -> tuple[int, dict[str, Any]]:
     """A token for a second device, or a fresh one in place of one that expires or expired up to a year ago."""
     expires = clock.after(days=settings.WORKER_TOKEN_DAYS)
-    text, token = issue(auth.account_of(request), scope="worker", expires=expires, label=payload.label)
+    text, token = issue(auth.read_account(request), scope="worker", expires=expires, label=payload.label)
     return 201, {"id": token.id, "token": text, "expires": clock.iso(expires)}
 
 
@@ -111,7 +111,7 @@ def drop_device(request: auth.Authorized, token: str = Key) -> tuple[int, None]:
 @router.get("/me/export", auth=auth.worker, response={200: Everything}, operation_id="export_self")
 def export_self(request: auth.Authorized) -> dict[str, Any]:
     """All that the broker holds about you."""
-    account = auth.account_of(request)
+    account = auth.read_account(request)
     mine = _self(account)
     held = Reservation.objects.filter(account=account.id)
     return {
@@ -139,7 +139,7 @@ def _self(account: Account) -> dict[str, Any]:
     return {
         "id": account.id,
         "default_level": account.default_level,
-        "budget": budget.spelled(mine),
+        "budget": budget.serialize_budget(mine),
         "joined": account.joined.isoformat(),
     }
 
@@ -158,5 +158,5 @@ def _spend(spend: Spend) -> dict[str, Any]:
 
 
 def _tokens(account: str) -> list[dict[str, Any]]:
-    found = Token.objects.filter(account_id=account, scope="worker").order_by("id")
-    return [{"id": token.id, "label": token.label, "expires": clock.iso(token.expires)} for token in found]
+    tokens = Token.objects.filter(account_id=account, scope="worker").order_by("id")
+    return [{"id": token.id, "label": token.label, "expires": clock.iso(token.expires)} for token in tokens]

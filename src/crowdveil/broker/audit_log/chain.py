@@ -6,15 +6,15 @@ from typing import Any
 
 from crowdveil.broker.audit_log.models import Act
 from crowdveil.broker.clock import iso, now
-from crowdveil.broker.db.transactions import AUDIT, in_line
-from crowdveil.canonical_json import sha256_of
+from crowdveil.broker.db.transactions import AUDIT, chain_lock
+from crowdveil.canonical_json import sha256_hex
 
 GENESIS = "0" * 64
 
 
 def record(actor: str, verb: str, subject: str) -> None:
     """Append one act, inside the transaction of the act itself."""
-    in_line(AUDIT)
+    chain_lock(AUDIT)
     last = Act.objects.order_by("-index").first()
     act = Act(
         index=last.index + 1 if last else 1,
@@ -24,7 +24,7 @@ def record(actor: str, verb: str, subject: str) -> None:
         subject=subject,
         previous=last.entry if last else GENESIS,
     )
-    act.entry = sha256_of(_fields(act))
+    act.entry = sha256_hex(_fields(act))
     act.save(force_insert=True)
 
 
@@ -32,13 +32,13 @@ def first_broken() -> int | None:
     """The index of the first act that does not follow from the one before, or None."""
     previous, expected = GENESIS, 1
     for act in Act.objects.order_by("index").iterator():
-        if act.index != expected or act.previous != previous or act.entry != sha256_of(_fields(act)):
+        if act.index != expected or act.previous != previous or act.entry != sha256_hex(_fields(act)):
             return expected
         previous, expected = act.entry, expected + 1
     return None
 
 
-def spelled(act: Act) -> dict[str, Any]:
+def serialize_act(act: Act) -> dict[str, Any]:
     return _fields(act) | {"entry": act.entry}
 
 

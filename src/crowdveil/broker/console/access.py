@@ -13,7 +13,7 @@ from django.utils import translation
 from django.views.decorators.csrf import csrf_protect
 
 from crowdveil.broker.identity.models import Account
-from crowdveil.broker.identity.tokens import bearer_of
+from crowdveil.broker.identity.tokens import find_bearer
 from crowdveil.broker.middleware.request_log import where
 from crowdveil.broker.problems import Refusal
 from crowdveil.errors import InputError
@@ -31,14 +31,14 @@ _SECRETS = ("csrfmiddlewaretoken", "password", "code")
 _STOP_ASKING = 286
 
 
-class Visit(HttpRequest):
+class ConsoleRequest(HttpRequest):
     """A request to the console: who is signed in and as what; where a page is for anybody, there may be nobody."""
 
     account: Account
     scope: str
 
 
-def page(*roles: str) -> Callable[[View], View]:
+def console_view(*roles: str) -> Callable[[View], View]:
     """A page of the console; with roles, only for those who are signed in as one of them."""
 
     def decorate(view: View) -> View:
@@ -68,24 +68,24 @@ def _keeping_to_tls(view: View) -> View:
 
 
 def _answer(view: View, request: HttpRequest, roles: tuple[str, ...], arguments: dict[str, Any]) -> HttpResponse:
-    account, scope = account_of(request)
+    account, scope = read_session(request)
     if account is not None:
-        visit = cast(Visit, request)
+        visit = cast(ConsoleRequest, request)
         visit.account, visit.scope = account, scope
     if roles and account is None:
-        return ended(request)
+        return session_ended(request)
     if roles and scope not in roles:
-        return refused(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
+        return render_refusal(request, Refusal("forbidden", f"this page is for a {' or '.join(roles)}"))
     try:
         _must_be_text(request)
         return view(request, **arguments)
     except Refusal as refusal:
-        return refused(request, refusal)
+        return render_refusal(request, refusal)
     except InputError as error:
-        return refused(request, Refusal("invalid", str(error)))
+        return render_refusal(request, Refusal("invalid", str(error)))
     except Exception as error:  # noqa: BLE001  # people get a page, and the log the place; never what was sent
         _log.error("page failed", extra={"error": type(error).__name__, "where": where(error)})
-        return refused(request, Refusal("failed", "something went wrong here; nothing was stored; try again"))
+        return render_refusal(request, Refusal("failed", "something went wrong here; nothing was stored; try again"))
 
 
 def _must_be_text(request: HttpRequest) -> None:
@@ -96,7 +96,7 @@ def _must_be_text(request: HttpRequest) -> None:
         raise Refusal("malformed", "the form holds a character that cannot be stored; take it out")
 
 
-def ended(request: HttpRequest) -> HttpResponse:
+def session_ended(request: HttpRequest) -> HttpResponse:
     """Nobody is signed in (any more): what was typed is kept, and a part of a page says so on top of that page."""
     if request.headers.get("HX-Request"):
         response = render(request, "console/ended.html", status=_STOP_ASKING)
@@ -109,34 +109,34 @@ def ended(request: HttpRequest) -> HttpResponse:
     return render(request, "console/again.html", {"typed": typed}, status=401)
 
 
-def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+def render_refusal(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """The refusal as a page, with the same sentence the API would give."""
     return render(request, "console/refused.html", {"refusal": refusal}, status=refusal.status)
 
 
-def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that did not come from a page of ours, or came too late."""
     refusal = Refusal("forbidden", "this form has expired or came from elsewhere; open the page again")
-    return _with_headers(refused(request, refusal))
+    return _with_headers(render_refusal(request, refusal))
 
 
 def unreadable(request: HttpRequest) -> HttpResponse:
     """A form of more fields or bytes than any page of ours has."""
     return _with_headers(
-        refused(request, Refusal("malformed", "the form is too large or cannot be read; nothing was stored"))
+        render_refusal(request, Refusal("malformed", "the form is too large or cannot be read; nothing was stored"))
     )
 
 
-def account_of(request: HttpRequest) -> tuple[Account | None, str]:
+def read_session(request: HttpRequest) -> tuple[Account | None, str]:
     """Whose session the cookie carries, and what it is good for."""
     text = request.COOKIES.get(COOKIE, "")
-    bearer = bearer_of(text) if 0 < len(text) < 200 else None
+    bearer = find_bearer(text) if 0 < len(text) < 200 else None
     if bearer is None or bearer.scope not in ("requester", "operator", "enrol"):
         return None, ""
     return Account.objects.filter(id=bearer.account).first(), bearer.scope
 
 
-def let_in(token: str, to: str) -> HttpResponse:
+def start_session(token: str, to: str) -> HttpResponse:
     """Keep the session in a cookie that scripts cannot read and other sites cannot send."""
     response = HttpResponseRedirect(to)
     response.set_cookie(COOKIE, token, httponly=True, samesite="Strict", path="/console/")

@@ -31,8 +31,8 @@ def asset(request: HttpRequest, name: str) -> HttpResponse:
 @lru_cache(maxsize=8)
 def _read(name: str) -> tuple[bytes, str, str]:
     package, path, kind = _ASSETS[name]
-    found = files(package)
+    package_files = files(package)
     for part in path.split("/"):
-        found = found / part
-    content = found.read_bytes()
+        package_files = package_files / part
+    content = package_files.read_bytes()
     return content, kind, f'"{hashlib.sha256(content).hexdigest()}"'

@@ -86,12 +86,12 @@ def shares_chart(shares: list[dict[str, Any]], even: float, label: Callable[[str
             each["share"],
             each["low"],
             each["high"],
-            place * ROW,
+            row * ROW,
             _PLOT * _inside(each["share"]),
             None if each["low"] is None else _at(each["low"]),
             None if each["high"] is None else _at(each["high"]),
         )
-        for place, each in enumerate(shares)
+        for row, each in enumerate(shares)
     ]
     return Shares(bars, len(shares) * ROW + 24, _at(even), even)
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdveil.broker.console.charts import needle_chart, shares_chart
-from crowdveil.broker.console.i18n.formatting import localized, option_words, percent
+from crowdveil.broker.console.i18n.formatting import localize_numbers, option_words, percent
 from crowdveil.broker.results.information import half_widths
 from crowdveil.broker.studies.questions import Question
 
@@ -33,7 +33,7 @@ def reading(result: dict[str, Any], asked: dict[str, Any], part: dict[str, Any],
 def _needed(needed: dict[str, Any] | None) -> str:
     """What the planner says it would take."""
     n_workers, epsilon = (needed or {}).get("n_workers"), (needed or {}).get("epsilon")
-    values = {"n": f"{n_workers or 0:,}".replace(",", "\u202f"), "epsilon": localized(f"{epsilon or 0:g}")}
+    values = {"n": f"{n_workers or 0:,}".replace(",", "\u202f"), "epsilon": localize_numbers(f"{epsilon or 0:g}")}
     if n_workers and epsilon:
         told = _("To be twice as precise as a guess takes about %(n)s people, or ε %(epsilon)s with as many as now.")
     elif n_workers:
@@ -87,7 +87,7 @@ def _estimate(result: dict[str, Any], kind: str, goal: str) -> dict[str, str] | 
         return None
     if kind == "scale":
         return {
-            "value": localized(f"{result['value']:.2f}"),
+            "value": localize_numbers(f"{result['value']:.2f}"),
             "interval": _between(result, lambda number: f"{number:.2f}"),
         }
     if result.get("boxes"):
@@ -95,14 +95,14 @@ def _estimate(result: dict[str, Any], kind: str, goal: str) -> dict[str, str] | 
         return {"value": f"{top['option']}: {percent(top['share'])}", "interval": _between(top, percent)}
     value = option_words(str(result["value"]), kind)
     if result["confidence"] is not None:
-        said = _("%(value)s, right with probability %(share)s") if goal == "truth" else _("%(value)s: %(share)s")
-        value = said % {"value": value, "share": percent(result["confidence"])}
+        template = _("%(value)s, right with probability %(share)s") if goal == "truth" else _("%(value)s: %(share)s")
+        value = template % {"value": value, "share": percent(result["confidence"])}
     return {"value": value, "interval": _between(result, percent)}
 
 
 def _between(result: dict[str, Any], spelled: Any) -> str:
     low, high = result["low"], result["high"]
-    return "" if low is None or high is None else localized(f"{spelled(low)} – {spelled(high)}")
+    return "" if low is None or high is None else localize_numbers(f"{spelled(low)} – {spelled(high)}")
 
 
 def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str:
@@ -115,7 +115,7 @@ def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str
                 "share": percent(1 / len(result["shares"]))
             }
         return ""
-    spelled = [localized(f"±\u202f{width:.2f}") if on_scale else f"±\u202f{percent(width)}" for width in widths]
+    spelled = [localize_numbers(f"±\u202f{width:.2f}") if on_scale else f"±\u202f{percent(width)}" for width in widths]
     return _("Uncertainty: %(found)s; a guess without asking: %(guess)s.") % {
         "found": spelled[0],
         "guess": spelled[1],

@@ -10,18 +10,18 @@ from typing import Any
 
 from django.utils.translation import npgettext, pgettext
 
-from crowdveil.broker.console.i18n.formatting import localized, shown_epsilon
-from crowdveil.broker.studies.definition import Opened, OpenedLevel
+from crowdveil.broker.console.i18n.formatting import localize_numbers, shown_epsilon
+from crowdveil.broker.studies.definition import Definition, DefinitionLevel
 from crowdveil.guarantee import Guarantee, round_up
 
 
-def protection(opened: Opened, batch: dict[str, Any]) -> dict[str, Any]:
+def protection(opened: Definition, batch: dict[str, Any]) -> dict[str, Any]:
     """The statement about one batch of results."""
     n, unprotected = batch["n"], batch["unprotected"]
     levels = [opened.levels[name] for name in batch.get("levels_used") or opened.levels]
     worst = {level.name: _worst(opened, level) for level in levels}
     epsilon = max((guarantee.epsilon for guarantee in worst.values() if guarantee.protected), default=0.0)
-    values = {"n": n, "unprotected": unprotected, "epsilon": localized(round_up(epsilon))}
+    values = {"n": n, "unprotected": unprotected, "epsilon": localize_numbers(round_up(epsilon))}
     sent = npgettext(
         "unprotected",
         "%(unprotected)s of %(n)s was sent as it is, without protection.",
@@ -62,9 +62,9 @@ def protection(opened: Opened, batch: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _worst(opened: Opened, level: OpenedLevel) -> Guarantee:
+def _worst(opened: Definition, level: DefinitionLevel) -> Guarantee:
     return max((opened.channels[sha256].guarantee for sha256 in level.channels), key=lambda each: each.epsilon)
 
 
-def _total(level: OpenedLevel) -> str:
+def _total(level: DefinitionLevel) -> str:
     return "∞" if level.charge is None else shown_epsilon(level.charge["epsilon_nano"])

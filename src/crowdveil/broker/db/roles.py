@@ -17,7 +17,7 @@ from django.db.backends.utils import CursorWrapper
 STORES = ("identity", "ledger", "payments", "intake", "pools")
 
 
-def role_of(store: str) -> str:
+def role_name(store: str) -> str:
     return f"crowdveil_{store}"
 
 
@@ -35,7 +35,7 @@ def create_roles() -> bool:
 
 
 def _create_role(cursor: CursorWrapper, store: str) -> None:
-    role, execute = role_of(store), cursor.execute
+    role, execute = role_name(store), cursor.execute
     execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
     if cursor.fetchone() is None:
         execute(f"CREATE ROLE {role} NOLOGIN")
@@ -46,22 +46,24 @@ def _create_role(cursor: CursorWrapper, store: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def separated() -> bool:
+def roles_enabled() -> bool:
     """Whether the roles are there; they are made when the schema is, so this is asked once."""
     if connection.vendor != "postgresql":
         return False
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_roles WHERE rolname = ANY(%s)", [[role_of(store) for store in STORES]])
+        cursor.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname = ANY(%s)", [[role_name(store) for store in STORES]]
+        )
         return int(cursor.fetchone()[0]) == len(STORES)
 
 
 @contextmanager
-def inside(store: str) -> Iterator[None]:
+def as_role(store: str) -> Iterator[None]:
     """Run statements as the store's role, within a transaction, until the next store is entered or it ends.
 
     The role is not left in between: a way back and forth for every store would double what the database is asked.
     """
-    if separated():
+    if roles_enabled():
         with connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL ROLE {role_of(store)}")
+            cursor.execute(f"SET LOCAL ROLE {role_name(store)}")
     yield

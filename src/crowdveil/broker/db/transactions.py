@@ -17,7 +17,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-one_writer = threading.RLock()
+writer_lock = threading.RLock()
 _shared: list[BaseDatabaseWrapper] = []
 _CHAINS, _STUDIES, _LEASES = 0x63766569, 0x6376656A, 0x6376656B
 AUDIT, PUBLIC_LOG, KEY_ESCROW = 1, 2, 3
@@ -25,13 +25,13 @@ _COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcal
 
 
 @contextmanager
-def write() -> Iterator[None]:
+def write_transaction() -> Iterator[None]:
     """A transaction that will write: all of it happens, or nothing."""
     if connection.vendor != "sqlite":
         with transaction.atomic():
             yield
     else:
-        with one_writer, _through_the_shared(), transaction.atomic():
+        with writer_lock, _through_the_shared(), transaction.atomic():
             yield
 
 
@@ -54,49 +54,49 @@ def _through_the_shared() -> Iterator[None]:
     if not _shared:
         yield
         return
-    own = connections[DEFAULT_DB_ALIAS]
+    thread_connection = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS] = _shared[0]
     try:
         yield
     finally:
-        connections[DEFAULT_DB_ALIAS] = own
+        connections[DEFAULT_DB_ALIAS] = thread_connection
 
 
-def in_line(queue: int) -> None:
+def chain_lock(queue: int) -> None:
     """Wait, inside a transaction, until nobody else appends to the same chain: a link must name the last one.
 
     A lock on the last row would not do: whoever waited for it gets the row that was last before.
     """
     if connection.vendor == "postgresql":
-        row("SELECT pg_advisory_xact_lock(%s, %s)", _CHAINS, queue)
+        fetch_one("SELECT pg_advisory_xact_lock(%s, %s)", _CHAINS, queue)
 
 
-def alone_with_reports_of(study: str) -> None:
+def study_lock(study: str) -> None:
     """Wait, inside a transaction, until nobody else removes or rewrites reports of this study.
 
     Closing copies every row and puts it back: a withdrawal in between would remove the old row and not its copy.
     """
     if connection.vendor == "postgresql":
-        row("SELECT pg_advisory_xact_lock(%s, %s)", _STUDIES, int(study[:8], 16) - 2**31)
+        fetch_one("SELECT pg_advisory_xact_lock(%s, %s)", _STUDIES, int(study[:8], 16) - 2**31)
 
 
 def alone_with_leases_of(study: str) -> None:
     """Wait, inside a transaction, until nobody else leases tasks of this pool: two would pick the same ones."""
     if connection.vendor == "postgresql":
-        row("SELECT pg_advisory_xact_lock(%s, %s)", _LEASES, int(study[:8], 16) - 2**31)
+        fetch_one("SELECT pg_advisory_xact_lock(%s, %s)", _LEASES, int(study[:8], 16) - 2**31)
 
 
-def changed(statement: str, *parameters: Any) -> int:
+def execute_rowcount(statement: str, *parameters: Any) -> int:
     """Run one statement and say how many rows it changed: the check that nothing was overspent."""
     return int(_run(statement, parameters, _COUNT))
 
 
-def row(statement: str, *parameters: Any) -> tuple[Any, ...] | None:
-    found: tuple[Any, ...] | None = _run(statement, parameters, _ONE)
-    return found
+def fetch_one(statement: str, *parameters: Any) -> tuple[Any, ...] | None:
+    first_row: tuple[Any, ...] | None = _run(statement, parameters, _ONE)
+    return first_row
 
 
-def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def fetch_all(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
     return list(_run(statement, parameters, _ALL))
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError
 
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.identity.models import Account, Source, Token
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.models import Budget, OneByOne, Spend
@@ -17,7 +17,7 @@ from crowdveil.broker.webhooks.models import Webhook
 
 
 def sign_up_worker(default_level: str, epsilon_cap: int) -> Account:
-    with write():
+    with write_transaction():
         account = Account.objects.create(role="worker", default_level=default_level)
         budget.create(account.id, epsilon_cap)
     return account
@@ -30,7 +30,7 @@ def invite(name: str, role: str, *, by: str) -> tuple[Account, str]:
     if Account.objects.filter(name=name).exists():
         raise Refusal("invalid", f"the name {name!r} is taken; choose another")
     try:
-        with write():
+        with write_transaction():
             account = Account.objects.create(
                 role=role, name=name, password=make_password(password), one_time_password=True
             )
@@ -43,7 +43,7 @@ def invite(name: str, role: str, *, by: str) -> tuple[Account, str]:
 def reset(account: Account, *, by: str) -> str:
     """A new one-time password for somebody who lost the old one or the authenticator; sessions and tokens end."""
     password = secrets.token_urlsafe(12)
-    with write():
+    with write_transaction():
         Account.objects.filter(id=account.id).update(
             password=make_password(password),
             one_time_password=True,
@@ -59,7 +59,7 @@ def reset(account: Account, *, by: str) -> str:
 
 
 def set_disabled(account: Account, *, disabled: bool, by: str) -> None:
-    with write():
+    with write_transaction():
         Account.objects.filter(id=account.id).update(disabled=disabled)
         if disabled:
             Token.objects.filter(account=account).delete()
@@ -72,9 +72,9 @@ def erase_worker(account: str) -> None:
 
     The budget goes first: a submission on its way holds that row, so it is either whole before this or refused after.
     """
-    with write():
+    with write_transaction():
         Budget.objects.filter(account=account).delete()
-        reservations.release_of(account)
+        reservations.release_holds(account)
         Spend.objects.filter(account=account).delete()
         OneByOne.objects.filter(account=account).delete()
         Account.objects.filter(id=account, role="worker").delete()

@@ -34,7 +34,7 @@ def may_try(account: Account, network: str) -> bool:
     return _counted(source, PER_NETWORK, PAUSE)
 
 
-def succeeded(account: Account, network: str) -> None:
+def record_success(account: Account, network: str) -> None:
     """The right password and code came from this network: it is familiar from now on."""
     Source.objects.filter(account=account, digest=_digest(account, network)).update(
         failed_sign_ins=0, locked_until=None, familiar=True, expires=clock.now() + _FAMILIAR

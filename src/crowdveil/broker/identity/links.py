@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crowdveil.broker import clock
 from crowdveil.broker.identity.models import Account, Token
-from crowdveil.broker.identity.tokens import bearer_of, issue
+from crowdveil.broker.identity.tokens import find_bearer, issue
 
 
 def issue_link(account: Account, *, minutes: int = 60) -> str:
@@ -15,7 +15,7 @@ def issue_link(account: Account, *, minutes: int = 60) -> str:
 
 def redeem(text: str) -> Account | None:
     """Whom the link signs in; None when it is unknown, expired or used."""
-    bearer = bearer_of(text)
+    bearer = find_bearer(text)
     if bearer is None or bearer.scope != "link":
         return None
     # Of two requests with the same link exactly one removes the row.

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from crowdveil.broker import clock
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import changed, write
+from crowdveil.broker.db.transactions import execute_rowcount, write_transaction
 from crowdveil.broker.identity import attempts, totp, totp_secrets
 from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import issue
@@ -38,7 +38,7 @@ def sign_in(name: str, password: str, code: str | None, *, network: str) -> Sess
     enrol = account.one_time_password or not account.totp_confirmed
     scope = "enrol" if enrol else account.role
     expires = clock.after(minutes=15) if enrol else clock.after(hours=settings.SESSION_TOKEN_HOURS)
-    with write():
+    with write_transaction():
         text, _ = issue(account, scope=scope, expires=expires, label="session")
         record(account.id, "sign-in", account.id)
     return Session(text, expires, account.role, enrol)
@@ -50,10 +50,10 @@ def authenticate(name: str, password: str, code: str | None, *, network: str) ->
     may_try = account is not None and not account.disabled and attempts.may_try(account, network)
     right = check_password(password, account.password if account and may_try else _NOBODY)
     if account is None or not may_try or not right:
-        raise _refused()
+        raise _sign_in_refusal()
     if not (account.one_time_password or not account.totp_confirmed or _code_fits(account, code)):
-        raise _refused()
-    attempts.succeeded(account, network)
+        raise _sign_in_refusal()
+    attempts.record_success(account, network)
     return account
 
 
@@ -64,10 +64,10 @@ def _code_fits(account: Account, code: str | None) -> bool:
         return False
     # Only the first of two requests with the same code moves the step.
     use = "UPDATE identity_account SET totp_step = %s WHERE id = %s AND (totp_step < %s OR totp_step > %s)"
-    return changed(use, step, account.id, step, totp.step_at(at) + totp.MAX_STEPS_AHEAD) == 1
+    return execute_rowcount(use, step, account.id, step, totp.step_at(at) + totp.MAX_STEPS_AHEAD) == 1
 
 
-def _refused() -> Refusal:
+def _sign_in_refusal() -> Refusal:
     return Refusal("unauthorized", "name, password or code is wrong, or the account is locked; wait and try again")
 
 
@@ -93,7 +93,7 @@ def confirm(account: Account, code: str) -> None:
     """The authenticator works: from now on sign-in needs its codes, and the one-time password is dead."""
     if not account.totp_secret or not _code_fits(account, code):
         raise Refusal("invalid", "this code does not fit; check the clock of your device and try the next one")
-    with write():
+    with write_transaction():
         Account.objects.filter(id=account.id).update(totp_confirmed=True, one_time_password=False)
         Token.objects.filter(account=account, scope="enrol").delete()
         record(account.id, "account.enrol", account.id)

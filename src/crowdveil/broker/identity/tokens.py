@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from crowdveil.broker import clock, clock_guard
-from crowdveil.broker.db.transactions import row
+from crowdveil.broker.db.transactions import fetch_one
 from crowdveil.broker.identity.models import Account, Token
 
 _FIND = """
@@ -43,7 +43,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def bearer_of(text: str) -> Bearer | None:
+def find_bearer(text: str) -> Bearer | None:
     """Whose token this is; None when unknown, expired or of a disabled account."""
     match _find(text):
         case bearer, expires if expires > clock.now():
@@ -63,7 +63,7 @@ def renewing_bearer_of(text: str) -> Bearer | None:
 
 
 def _find(text: str) -> tuple[Bearer, datetime] | None:
-    match row(_FIND, digest(text)):
+    match fetch_one(_FIND, digest(text)):
         case token, scope, expires, account, role, payee, disabled if not disabled:
             return Bearer(token, scope, account, role, payee), clock.moment(expires)
     return None

@@ -15,7 +15,7 @@ from django.db import connection
 
 from crowdveil.accounting.conversion import rho_max
 from crowdveil.accounting.nano import NANO, nano_down
-from crowdveil.broker.db.transactions import changed, row
+from crowdveil.broker.db.transactions import execute_rowcount, fetch_one
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.problems import Refusal
 
@@ -45,24 +45,24 @@ NOTHING = MirrorCharge()
 
 
 @lru_cache(maxsize=1024)
-def rho_cap_of(epsilon_cap: int) -> int:
+def compute_rho_cap(epsilon_cap: int) -> int:
     return nano_down(rho_max(epsilon_cap / NANO, float(settings.DELTA)))
 
 
 def create(account: str, epsilon_cap: int) -> Budget:
-    return Budget.objects.create(account=account, epsilon_cap=epsilon_cap, rho_cap=rho_cap_of(epsilon_cap))
+    return Budget.objects.create(account=account, epsilon_cap=epsilon_cap, rho_cap=compute_rho_cap(epsilon_cap))
 
 
 def set_cap(account: str, epsilon_cap: int) -> None:
     """The worker's own act, on the worker's own device."""
-    Budget.objects.filter(account=account).update(epsilon_cap=epsilon_cap, rho_cap=rho_cap_of(epsilon_cap))
+    Budget.objects.filter(account=account).update(epsilon_cap=epsilon_cap, rho_cap=compute_rho_cap(epsilon_cap))
 
 
 def hold(account: str, charge: MirrorCharge) -> None:
     """Hold what an accepted study may cost, or refuse whole with the numbers."""
     held, back = (charge.epsilon, charge.rho, 0, 0, 0), (0, 0)
     # A release that charges nothing is not a question of budget: it is listed, and it does not block the worker.
-    if not changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):
+    if not execute_rowcount(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):
         raise over_budget(account, charge)
 
 
@@ -72,7 +72,7 @@ def lock(account: str) -> None:
     A statement of its own: PostgreSQL would read a table joined to it as it was before the wait.
     """
     if connection.vendor == "postgresql":
-        row("SELECT 1 FROM ledger_budget WHERE account = %s FOR UPDATE", account)
+        fetch_one("SELECT 1 FROM ledger_budget WHERE account = %s FOR UPDATE", account)
 
 
 def settle(account: str, charge: MirrorCharge, held: MirrorCharge) -> None:
@@ -81,20 +81,20 @@ def settle(account: str, charge: MirrorCharge, held: MirrorCharge) -> None:
     granted = charge.unprotected or (extra_epsilon <= 0 and extra_rho <= 0)
     moved = (-held.epsilon, -held.rho, charge.epsilon, charge.rho, int(charge.unprotected))
     back = (held.epsilon, held.rho)
-    if not changed(_MOVE, *moved, account, *back, int(granted), extra_epsilon, extra_rho):
-        raise _unsettled(account, charge, held)
+    if not execute_rowcount(_MOVE, *moved, account, *back, int(granted), extra_epsilon, extra_rho):
+        raise _settlement_refusal(account, charge, held)
 
 
 def release(account: str, held: MirrorCharge) -> None:
     """Give a hold back: nothing was drawn for it as far as the broker knows."""
-    changed(_MOVE, -held.epsilon, -held.rho, 0, 0, 0, account, held.epsilon, held.rho, 1, 0, 0)
+    execute_rowcount(_MOVE, -held.epsilon, -held.rho, 0, 0, 0, account, held.epsilon, held.rho, 1, 0, 0)
 
 
 def hold_gone() -> Refusal:
     return Refusal("not-open", "your reservation ended this very moment; send the same submission again")
 
 
-def _unsettled(account: str, charge: MirrorCharge, held: MirrorCharge) -> Refusal:
+def _settlement_refusal(account: str, charge: MirrorCharge, held: MirrorCharge) -> Refusal:
     budget = Budget.objects.filter(account=account).first()
     gone = budget is not None and (budget.epsilon_held < held.epsilon or budget.rho_held < held.rho)
     return hold_gone() if gone else over_budget(account, charge)
@@ -121,7 +121,7 @@ def _amount(nano: int) -> str:
     return f"{nano / NANO:.9f}".rstrip("0").rstrip(".")
 
 
-def spelled(budget: Budget) -> dict[str, Any]:
+def serialize_budget(budget: Budget) -> dict[str, Any]:
     return {
         "epsilon_cap_nano": budget.epsilon_cap,
         "delta": settings.DELTA,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdveil.broker.db.transactions import rows
+from crowdveil.broker.db.transactions import fetch_all
 
 _BUDGETS = """
 SELECT b.account FROM ledger_budget b
@@ -49,18 +49,20 @@ SELECT (SELECT COALESCE(SUM(paid_out), 0) FROM payments_earning), (SELECT COALES
 
 def problems() -> list[str]:
     """One sentence per disagreement; none when the books are right."""
-    found = [f"the budget of account {account} differs from its spends and holds" for (account,) in rows(_BUDGETS)]
-    found += [
-        f"account {account} has submitted to study {study} and its hold was not settled"
-        for account, study in rows(_UNSETTLED)
+    faults = [
+        f"the budget of account {account} differs from its spends and holds" for (account,) in fetch_all(_BUDGETS)
     ]
-    found += [f"the pool {study} has more holds than leases" for (study,) in rows(_UNLEASED)]
-    found += [f"the purse of study {study} differs from its holds and submissions" for (study,) in rows(_PURSES)]
+    faults += [
+        f"account {account} has submitted to study {study} and its hold was not settled"
+        for account, study in fetch_all(_UNSETTLED)
+    ]
+    faults += [f"the pool {study} has more holds than leases" for (study,) in fetch_all(_UNLEASED)]
+    faults += [f"the purse of study {study} differs from its holds and submissions" for (study,) in fetch_all(_PURSES)]
     for sentence, statement in (
         ("studies paid {} cents but payees earned {}", _MONEY),
         ("earnings say {} cents were paid out but payouts say {}", _PAYOUTS),
     ):
-        [(left, right)] = rows(statement)
-        if left != right:
-            found.append(sentence.format(left, right))
-    return found
+        [(stored, right)] = fetch_all(statement)
+        if stored != right:
+            faults.append(sentence.format(stored, right))
+    return faults

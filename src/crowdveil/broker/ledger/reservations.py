@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from crowdveil.broker import clock, clock_guard
-from crowdveil.broker.db.transactions import changed, row, write
+from crowdveil.broker.db.transactions import execute_rowcount, fetch_one, write_transaction
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget
 from crowdveil.broker.ledger.budget import MirrorCharge
@@ -21,7 +21,7 @@ from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.payments import study_escrow
 from crowdveil.broker.pools.models import Pool
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.definition import Opened, OpenedLevel
+from crowdveil.broker.studies.definition import Definition, DefinitionLevel
 
 _FIND = "SELECT id, level, epsilon, rho, cost, expires FROM ledger_reservation WHERE study = %s AND account = %s"
 # A second one is no error: PostgreSQL would log the statement, and with it who joined what.
@@ -47,14 +47,14 @@ class Hold:
     expires: datetime
 
 
-def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, bool]:
+def reserve(account: str, opened: Definition, level: DefinitionLevel) -> tuple[Hold, bool]:
     """The hold of this worker on this study, and whether it is new."""
     study = opened.document["id"]
     release_expired(study=study, account=account)
     if (held := find(study, account)) is not None and held.level == level.name:
         return held, False
     try:
-        with write():
+        with write_transaction():
             # Together: whoever is refused the other level keeps the place that they have.
             if held is not None:
                 cancel(study, account)
@@ -66,22 +66,22 @@ def reserve(account: str, opened: Opened, level: OpenedLevel) -> tuple[Hold, boo
         raise Refusal("already-submitted", "you are accepting this study twice at once; try again") from None
 
 
-def _hold(account: str, study: str, level: OpenedLevel, minutes: int) -> Hold:
+def _hold(account: str, study: str, level: DefinitionLevel, minutes: int) -> Hold:
     charge = most(level)
-    cost = study_escrow.cost_of(level.pay_cents)
+    cost = study_escrow.cost_with_commission(level.pay_cents)
     hold = Hold(random_id(), level.name, charge, cost, clock.after(minutes=minutes))
-    with write():
+    with write_transaction():
         budget.hold(account, charge)
         if Spend.objects.filter(account=account, study=study).exists():
             raise Refusal("already-submitted", "you have answered this study; it can be answered once")
         study_escrow.hold(study, cost)
         expires = connection.ops.adapt_datetimefield_value(hold.expires)
-        if not changed(_PUT, hold.id, study, account, level.name, charge.epsilon, charge.rho, cost, expires):
+        if not execute_rowcount(_PUT, hold.id, study, account, level.name, charge.epsilon, charge.rho, cost, expires):
             raise _Taken
     return hold
 
 
-def most(level: OpenedLevel) -> MirrorCharge:
+def most(level: DefinitionLevel) -> MirrorCharge:
     """The most a submission at this level can be charged."""
     if level.charge is None:
         return MirrorCharge(unprotected=True)
@@ -89,18 +89,18 @@ def most(level: OpenedLevel) -> MirrorCharge:
 
 
 def find(study: str, account: str) -> Hold | None:
-    found = row(_FIND, study, account)
-    return None if found is None else _read(found)
+    hold_row = fetch_one(_FIND, study, account)
+    return None if hold_row is None else _read(hold_row)
 
 
-def _read(found: tuple[Any, ...]) -> Hold:
-    key, level, epsilon, rho, cost, expires = found
+def _read(hold_row: tuple[Any, ...]) -> Hold:
+    key, level, epsilon, rho, cost, expires = hold_row
     return Hold(key, level, MirrorCharge(epsilon, rho), cost, clock.moment(expires))
 
 
 def take(hold: Hold) -> bool:
     """Remove the reservation; False when somebody else did (it expired, or was settled)."""
-    return changed("DELETE FROM ledger_reservation WHERE id = %s", hold.id) == 1
+    return execute_rowcount("DELETE FROM ledger_reservation WHERE id = %s", hold.id) == 1
 
 
 def cancel(study: str, account: str) -> bool:
@@ -110,7 +110,7 @@ def cancel(study: str, account: str) -> bool:
 
 
 def _release(study: str, account: str, held: Hold) -> bool:
-    with write():
+    with write_transaction():
         budget.release(account, held.charge)
         if not take(held):
             transaction.set_rollback(True)
@@ -129,7 +129,7 @@ def release_expired(*, study: str | None = None, account: str | None = None) -> 
     return _release_each(expired)
 
 
-def release_of(account: str) -> int:
+def release_holds(account: str) -> int:
     """Release every hold of a worker who leaves."""
     return _release_each(Reservation.objects.filter(account=account))
 
@@ -147,5 +147,5 @@ def release_unsettled() -> int:
 
 
 def _release_each(reservations: Any) -> int:
-    found = list(reservations.values_list("study", "account", *_FIELDS))
-    return sum(_release(study, account, _read(tuple(fields))) for study, account, *fields in found)
+    rows = list(reservations.values_list("study", "account", *_FIELDS))
+    return sum(_release(study, account, _read(tuple(fields))) for study, account, *fields in rows)

@@ -29,13 +29,13 @@ def limit(name: str, per_minute: int) -> None:
     digest = hashlib.blake2b(name.encode(), key=_key, digest_size=16).digest()
     now = time.monotonic()
     with _lock:
-        left, since = _buckets.get(digest, (float(per_minute), now))
-        left = min(float(per_minute), left + (now - since) * per_minute / 60)
-        _buckets[digest] = (left - 1 if left >= 1 else left, now)
+        tokens_left, since = _buckets.get(digest, (float(per_minute), now))
+        tokens_left = min(float(per_minute), tokens_left + (now - since) * per_minute / 60)
+        _buckets[digest] = (tokens_left - 1 if tokens_left >= 1 else tokens_left, now)
         if len(_buckets) > _MOST_BUCKETS:
             _make_room(now)
-    if left < 1:
-        wait = math.ceil((1 - left) * 60 / per_minute)
+    if tokens_left < 1:
+        wait = math.ceil((1 - tokens_left) * 60 / per_minute)
         raise Refusal("rate-limited", f"too many requests; wait {wait} s", retry_after_seconds=wait)
 
 
@@ -50,20 +50,20 @@ def _make_room(now: float) -> None:
 
 def limit_address(request: HttpRequest, purpose: str, per_minute: int) -> None:
     """The same for requests without a token, by where they come from."""
-    limit(f"{purpose} {network_of(request, v4_bits=32)}", per_minute)
+    limit(f"{purpose} {client_network(request, v4_bits=32)}", per_minute)
 
 
-def network_of(request: HttpRequest, *, v4_bits: int = 24) -> str:
+def client_network(request: HttpRequest, *, v4_bits: int = 24) -> str:
     """Where a request comes from. Of an IPv6 address half is the caller's own to choose, so it does not count."""
     address = request.META.get("REMOTE_ADDR", "")
     if settings.BEHIND_PROXY:
         # The last entry is the one our own proxy wrote; those before it are whatever the client claimed.
         address = request.META.get("HTTP_X_FORWARDED_FOR", address).rpartition(",")[2].strip()
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "unknown"
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    bits = v4_bits if found.version == 4 else 64
-    return str(ipaddress.ip_network(f"{found}/{bits}", strict=False))
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    bits = v4_bits if parsed.version == 4 else 64
+    return str(ipaddress.ip_network(f"{parsed}/{bits}", strict=False))

@@ -23,8 +23,8 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {"at": int(record.created), "level": record.levelname.lower(), "message": record.getMessage()}
-        given = record.__dict__
-        line |= {name: given[name] for name in _EXTRA if name in given}
+        fields = record.__dict__
+        line |= {name: fields[name] for name in _EXTRA if name in fields}
         return _encode(line)
 
 
@@ -45,10 +45,10 @@ class OnlyTheKind(logging.Filter):
 
 def where(error: BaseException) -> str:
     """The place of an error without its message, which may quote what was sent."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame else "unknown"
 
 
 def start_logging() -> None:
@@ -93,11 +93,11 @@ class StructuredLog:
         match = request.resolver_match
         route = match.route if match else "unknown"
         method = request.method if request.method in _METHODS else "OTHER"
-        finished(method, route, response.status_code, seconds)
+        log_request(method, route, response.status_code, seconds)
         return response
 
 
-def finished(method: str, route: str, status: int, seconds: float) -> None:
+def log_request(method: str, route: str, status: int, seconds: float) -> None:
     """Count a request and write its line."""
     metrics.observe(method, route, status, seconds)
     extra = {"method": method, "route": route, "status": status, "milliseconds": round(seconds * 1000, 1)}

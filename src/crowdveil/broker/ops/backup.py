@@ -24,7 +24,7 @@ from django.db import connection
 
 from crowdveil.broker import keys
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.identity import totp_secrets
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
@@ -130,7 +130,7 @@ def _head(line: str) -> dict[str, Any]:
 
 def _load(file: Any) -> int:
     n_rows = 0
-    with write():
+    with write_transaction():
         # The first operator that a fresh place was given makes room for the accounts of the backup.
         Account.objects.all().delete()
         apps.get_model("audit", "Act").objects.all().delete()
@@ -147,7 +147,7 @@ def _close_nameless() -> list[str]:
     closed = []
     for study in Study.objects.filter(state__in=("pilot", "open")):
         if not keys.has_study_key(study.id):
-            with write():
+            with write_transaction():
                 Purse.objects.filter(study=study.id).update(accepting=False)
                 Study.objects.filter(id=study.id).update(state="closed")
                 record(study.owner_id, "study.closed-by-restore", study.id)

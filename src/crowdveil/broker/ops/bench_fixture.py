@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.broker import clock
 from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import digest, issue
-from crowdveil.broker.ledger.budget import rho_cap_of
+from crowdveil.broker.ledger.budget import compute_rho_cap
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.studies import lifecycle, serializers
@@ -23,7 +23,7 @@ def fill(n_questions: int, n_workers: int, n_submissions: int) -> dict[str, Any]
     owner = Account.objects.create(role="requester", name=f"bench {secrets.token_hex(4)}")
     study = lifecycle.start(lifecycle.create(owner, Draft.model_validate(_draft(n_questions))))
     _add_submissions(study.id, n_questions, n_submissions)
-    opened = serializers.opened(study)
+    opened = serializers.read_opened(study)
     return {
         "study": study.id,
         "sha256": study.sha256,
@@ -42,7 +42,7 @@ def _add_workers(n: int) -> list[str]:
     texts = [f"cv_worker_{secrets.token_urlsafe(32)}" for _ in range(n)]
     accounts = Account.objects.bulk_create([Account(role="worker") for _ in texts], batch_size=500)
     Budget.objects.bulk_create(
-        [Budget(account=each.id, epsilon_cap=cap, rho_cap=rho_cap_of(cap)) for each in accounts], batch_size=500
+        [Budget(account=each.id, epsilon_cap=cap, rho_cap=compute_rho_cap(cap)) for each in accounts], batch_size=500
     )
     expires = clock.after(days=1)
     Token.objects.bulk_create(

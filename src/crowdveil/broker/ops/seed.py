@@ -11,12 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crowdveil.broker.bootstrap import Place, migrate
+from crowdveil.broker.bootstrap import BrokerEnvironment, migrate
 
 
 def main(data_dir: str, database: str, n_questions: int, n_workers: int, n_submissions: int) -> dict[str, Any]:
     """Fill the broker and say what a client needs to know."""
-    Place(Path(data_dir), database).enter()
+    BrokerEnvironment(Path(data_dir), database).enter()
     migrate()
     # Django's models exist only after the place was entered.
     filling = import_module("crowdveil.broker.ops.bench_fixture")

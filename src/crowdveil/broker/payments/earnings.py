@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crowdveil.broker import clock
-from crowdveil.broker.db.transactions import changed
+from crowdveil.broker.db.transactions import execute_rowcount
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.payments.models import Earning, Payout
 
@@ -17,7 +17,7 @@ ON CONFLICT (payee, period) DO UPDATE SET cents = payments_earning.cents + exclu
 
 def earn(payee: str, cents: int) -> None:
     if cents:
-        changed(_ADD, random_id(), payee, clock.period(), cents)
+        execute_rowcount(_ADD, random_id(), payee, clock.period(), cents)
 
 
 def statement(payee: str) -> dict[str, Any]:

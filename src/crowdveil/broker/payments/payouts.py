@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import changed, write
+from crowdveil.broker.db.transactions import execute_rowcount, write_transaction
 from crowdveil.broker.payments.models import Earning, Payout, PayoutBatch
 
 
 def pay_out(operator: str) -> PayoutBatch:
     """Turn every balance into one payout per payee."""
-    with write():
+    with write_transaction():
         owed: Counter[str] = Counter()
         for earning in Earning.objects.select_for_update().order_by("id"):
             due = earning.cents - earning.paid_out
@@ -28,4 +28,4 @@ def pay_out(operator: str) -> PayoutBatch:
 def _claim(earning: Earning, due: int) -> bool:
     # The second condition makes a concurrent batch that saw the same balance claim nothing.
     claim = "UPDATE payments_earning SET paid_out = paid_out + %s WHERE id = %s AND paid_out = %s"
-    return changed(claim, due, earning.id, earning.paid_out) == 1
+    return execute_rowcount(claim, due, earning.id, earning.paid_out) == 1

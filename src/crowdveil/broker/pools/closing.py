@@ -7,7 +7,7 @@ import hashlib
 from django.db import connection
 
 from crowdveil.broker.clock import today
-from crowdveil.broker.db.transactions import alone_with_reports_of, changed, one_writer, write
+from crowdveil.broker.db.transactions import execute_rowcount, study_lock, write_transaction, writer_lock
 from crowdveil.broker.pools.models import Batch
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.submissions.models import Withdrawal
@@ -33,8 +33,8 @@ _FORGET = (
 def withdraw_batch(study: str, withdrawal_key: str) -> None:
     """Erase the batch that this key belongs to. Its tasks stay counted; privacy spent and pay are not given back."""
     digest = hashlib.sha256(bytes.fromhex(withdrawal_key)).hexdigest()
-    with write():
-        alone_with_reports_of(study)
+    with write_transaction():
+        study_lock(study)
         removed, _ = Batch.objects.filter(study=study, withdrawal_sha256=digest).delete()
         if removed:
             Withdrawal.objects.get_or_create(withdrawal_sha256=digest, defaults={"study": study})
@@ -44,15 +44,15 @@ def withdraw_batch(study: str, withdrawal_key: str) -> None:
 
 def seal_pool(study: str) -> None:
     """Forget leases and worker codes, and write the batches anew in the order of their random ids. Safe to repeat."""
-    with write():
-        alone_with_reports_of(study)
-        changed(_COPY, study)
-        changed("DELETE FROM pools_batch WHERE study = %s", study)
-        changed(_PUT_BACK, today().isoformat())
-        changed("DROP TABLE sealed_batches")
+    with write_transaction():
+        study_lock(study)
+        execute_rowcount(_COPY, study)
+        execute_rowcount("DELETE FROM pools_batch WHERE study = %s", study)
+        execute_rowcount(_PUT_BACK, today().isoformat())
+        execute_rowcount("DROP TABLE sealed_batches")
         for statement in _FORGET:
-            changed(statement, study)
-    with one_writer, connection.cursor() as cursor:
+            execute_rowcount(statement, study)
+    with writer_lock, connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             for table in ("pools_batch", "pools_lease", "pools_leasedtask", "pools_workercode"):
                 cursor.execute(f"VACUUM {table}")

@@ -14,19 +14,19 @@ from datetime import date
 from typing import Any, Protocol
 
 from crowdveil.broker import clock, keys
-from crowdveil.broker.db.roles import inside
-from crowdveil.broker.db.transactions import changed, row, rows, write
+from crowdveil.broker.db.roles import as_role
+from crowdveil.broker.db.transactions import execute_rowcount, fetch_all, fetch_one, write_transaction
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.budget import NOTHING, MirrorCharge
 from crowdveil.broker.payments import earnings, study_escrow
 from crowdveil.broker.pools.leases import LeasedBatch, batch_pay, check_one_by_one, find_batch, lock_tasks, pool_rules
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.definition import OpenedLevel
-from crowdveil.broker.studies.definition_cache import Frozen
+from crowdveil.broker.studies.definition import DefinitionLevel
+from crowdveil.broker.studies.definition_cache import FrozenStudy
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
-from crowdveil.broker.submissions.submit import Sender, Taken, idempotency_digest
-from crowdveil.canonical_json import sha256_of
+from crowdveil.broker.submissions.submit import DuplicateRow, Submitter, idempotency_digest
+from crowdveil.canonical_json import sha256_hex
 
 _STORE = """
 INSERT INTO pools_batch
@@ -60,8 +60,8 @@ class TaskReport(Protocol):
 class BatchParcel:
     """A batch of reports on its way into the store."""
 
-    study: Frozen
-    level: OpenedLevel
+    study: FrozenStudy
+    level: DefinitionLevel
     lease: str
     reports: dict[int, int]
     one_by_one: bool
@@ -72,7 +72,7 @@ class BatchParcel:
     def digest(self) -> str:
         """What a retry must repeat to be the same batch."""
         sent = [[task, code] for task, code in sorted(self.reports.items())]
-        return sha256_of([self.level.name, self.one_by_one, self.withdrawal_sha256, sent])
+        return sha256_hex([self.level.name, self.one_by_one, self.withdrawal_sha256, sent])
 
     @property
     def charge(self) -> MirrorCharge:
@@ -81,7 +81,7 @@ class BatchParcel:
         return MirrorCharge(self.level.epsilon[0] * n, self.level.rho[0] * n)
 
 
-def read_reports(level: OpenedLevel, channel: str, reports: Sequence[TaskReport]) -> dict[int, int]:
+def read_reports(level: DefinitionLevel, channel: str, reports: Sequence[TaskReport]) -> dict[int, int]:
     """Task → code, where every report fits the form's channel at this level."""
     if channel != level.channels[0]:
         raise Refusal("wrong-channel", f"the reports came through another channel than level {level.name} has")
@@ -97,7 +97,7 @@ def read_reports(level: OpenedLevel, channel: str, reports: Sequence[TaskReport]
     return codes
 
 
-def submit_batch(sender: Sender, parcel: BatchParcel) -> tuple[dict[str, Any], bool]:
+def submit_batch(sender: Submitter, parcel: BatchParcel) -> tuple[dict[str, Any], bool]:
     """The receipt, and whether the batch was stored by this call."""
     pool_rules(parcel.study.opened)
     pseudonym = pseudonym_in(parcel.study, sender.account)
@@ -105,26 +105,26 @@ def submit_batch(sender: Sender, parcel: BatchParcel) -> tuple[dict[str, Any], b
         return stored, False
     try:
         return _store(sender, parcel, pseudonym), True
-    except (Taken, Refusal) as refused:
+    except (DuplicateRow, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
         if (stored := _stored_receipt(parcel, pseudonym)) is not None:
             return stored, False
-        if isinstance(refused, Taken):
+        if isinstance(refused, DuplicateRow):
             raise Refusal(
                 "already-submitted", "this withdrawal key or batch is already in use; make a new one"
             ) from None
         raise
 
 
-def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any]:
+def _store(sender: Submitter, parcel: BatchParcel, pseudonym: str) -> dict[str, Any]:
     study, level, day = parcel.study.id, parcel.level, clock.today()
     batch = find_batch(study, pseudonym, parcel.lease)
     if batch is None:
         raise Refusal("not-found", "no such batch is leased to you; it was sent, given back or never leased")
     _check_batch(parcel, batch)
     pay, receipt = batch_pay(parcel.study.opened, level, len(batch.tasks)), random_id()
-    with write():
-        with inside("ledger"):
+    with write_transaction():
+        with as_role("ledger"):
             # Looked for under the lock: a renewal that holds anew after an earlier look would never be settled.
             budget.lock(sender.account)
             hold = reservations.find(study, sender.account)
@@ -132,21 +132,21 @@ def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any
             if hold is not None and not reservations.take(hold):
                 raise budget.hold_gone()
             _record_spend(sender, parcel, day)
-        with inside("pools"):
-            active = changed("DELETE FROM pools_lease WHERE id = %s AND active", batch.id)
-            if not active and not changed("DELETE FROM pools_lease WHERE id = %s", batch.id):
-                raise Taken
+        with as_role("pools"):
+            active = execute_rowcount("DELETE FROM pools_lease WHERE id = %s AND active", batch.id)
+            if not active and not execute_rowcount("DELETE FROM pools_lease WHERE id = %s", batch.id):
+                raise DuplicateRow
             stored = _count_reports(parcel, batch, was_active=bool(active))
             codes = array("H", [parcel.reports[task] for task in stored])
             packed = _little_endian(array("I", stored)), _little_endian(codes)
             values = (random_id(), study, pseudonym, level.number, *packed, parcel.withdrawal_sha256, batch.id)
             digests = (parcel.digest, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
-            if not changed(_STORE, *values, *digests):
-                raise Taken
-        with inside("identity"):
+            if not execute_rowcount(_STORE, *values, *digests):
+                raise DuplicateRow
+        with as_role("identity"):
             version = parcel.study.opened.document["consent"]["version"]
-            changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
-        with inside("payments"):
+            execute_rowcount(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
+        with as_role("payments"):
             earnings.earn(sender.payee, pay)
             # Last, because everybody who labels in this pool waits for this one row.
             study_escrow.settle(study, pay, hold.cost if hold else None)
@@ -172,24 +172,27 @@ def _check_batch(parcel: BatchParcel, batch: LeasedBatch) -> None:
         raise Refusal("missing-report", "a batch needs at least one report; give it back instead")
 
 
-def _mirror_charge(sender: Sender, parcel: BatchParcel) -> MirrorCharge:
+def _mirror_charge(sender: Submitter, parcel: BatchParcel) -> MirrorCharge:
     if parcel.one_by_one:
         return MirrorCharge()
     if parcel.level.charge is not None:
         return parcel.charge
     # A pool that is labelled without protection is listed once, with its first batch.
-    first = row("SELECT 1 FROM ledger_spend WHERE account = %s AND study = %s", sender.account, parcel.study.id) is None
+    first = (
+        fetch_one("SELECT 1 FROM ledger_spend WHERE account = %s AND study = %s", sender.account, parcel.study.id)
+        is None
+    )
     return MirrorCharge(unprotected=first)
 
 
-def _record_spend(sender: Sender, parcel: BatchParcel, day: date) -> None:
+def _record_spend(sender: Submitter, parcel: BatchParcel, day: date) -> None:
     name = (random_id(), sender.account, parcel.study.id, parcel.level.name)
     if parcel.one_by_one:
-        changed(_ONE_BY_ONE, *name, parcel.level.epsilon[0], len(parcel.reports), day.isoformat())
+        execute_rowcount(_ONE_BY_ONE, *name, parcel.level.epsilon[0], len(parcel.reports), day.isoformat())
     else:
         charge = parcel.charge
         charged = (None, None) if parcel.level.charge is None else (charge.epsilon, charge.rho)
-        changed(_SPEND, *name, *charged, day.isoformat())
+        execute_rowcount(_SPEND, *name, *charged, day.isoformat())
 
 
 def _count_reports(parcel: BatchParcel, batch: LeasedBatch, *, was_active: bool) -> list[int]:
@@ -198,12 +201,12 @@ def _count_reports(parcel: BatchParcel, batch: LeasedBatch, *, was_active: bool)
     lock_tasks(study, batch.tasks)
     if was_active:
         all_marks = ", ".join(["%s"] * len(batch.tasks))
-        changed(
+        execute_rowcount(
             f"UPDATE pools_task SET load = load - 1 WHERE study = %s AND number IN ({all_marks})", study, *batch.tasks
         )
     tasks = sorted(parcel.reports)
     marks = ", ".join(["%s"] * len(tasks))
-    counted = rows(
+    counted = fetch_all(
         f"UPDATE pools_task SET n_reports = n_reports + 1, load = load + 1 "
         f"WHERE study = %s AND number IN ({marks}) AND n_reports < %s RETURNING number",
         study,
@@ -221,7 +224,7 @@ def _little_endian(values: array[int]) -> bytes:
 
 def _stored_receipt(parcel: BatchParcel, pseudonym: str) -> dict[str, Any] | None:
     """The receipt of an equal batch; a different one under this lease is refused."""
-    found = row(
+    found = fetch_one(
         "SELECT digest, idempotency, receipt, tasks, day FROM pools_batch "
         "WHERE lease = %s AND study = %s AND pseudonym = %s",
         parcel.lease,
@@ -235,7 +238,7 @@ def _stored_receipt(parcel: BatchParcel, pseudonym: str) -> dict[str, Any] | Non
         if idempotency == idempotency_digest(parcel.idempotency_key):
             raise Refusal("idempotency-conflict", "this Idempotency-Key was used for a different batch")
         raise Refusal("already-submitted", "you have sent this batch; the first one stands")
-    [(n_leased,)] = rows("SELECT COUNT(*) FROM pools_leasedtask WHERE lease = %s", parcel.lease)
+    [(n_leased,)] = fetch_all("SELECT COUNT(*) FROM pools_leasedtask WHERE lease = %s", parcel.lease)
     sent = day if not isinstance(day, str) else date.fromisoformat(day)
     return _receipt(parcel, receipt, len(bytes(tasks)) // 4, n_leased, sent)
 

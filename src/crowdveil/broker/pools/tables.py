@@ -9,8 +9,8 @@ import numpy as np
 
 from crowdveil.broker.pools.models import Batch, Task
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.results.tables import Part, parts_of
-from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.results.tables import Part, split_by_domain
+from crowdveil.broker.studies.definition import Definition
 from crowdveil.files.reports import spell
 from crowdveil.reports import Reports
 
@@ -29,9 +29,9 @@ def batch_chunks(study: str) -> Iterator[list[tuple[str, str, int, bytes, bytes]
         after = rows[-1][0]
 
 
-def read_table(study: str, opened: Opened) -> tuple[Reports, dict[str, int]]:
+def read_table(study: str, opened: Definition) -> tuple[Reports, dict[str, int]]:
     """All reports of a pool, and the batches they came in: id → number of its level."""
-    part = parts_of(opened)[0]
+    part = split_by_domain(opened)[0]
     channel_of_level = np.array(part.channel_of_level, dtype=np.int16)
     workers: dict[str, int] = {}
     level_by_batch: dict[str, int] = {}
@@ -57,7 +57,7 @@ def task_names(study: str) -> Any:
     return np.array(list(Task.objects.filter(study=study).order_by("number").values_list("name", flat=True)), dtype=str)
 
 
-def column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str, list[Any]]]:
+def column_chunks(study: str, opened: Definition, part: Part) -> Iterator[dict[str, list[Any]]]:
     """Columns of texts for an export; workers get new names in every export, unless the pool is linkable."""
     spelled = [[spell(output) for output in channel.outputs] for channel in part.channels]
     names: dict[str, str] = {}

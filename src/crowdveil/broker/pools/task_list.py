@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from django.db import connection
 
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import changed, rows, write
+from crowdveil.broker.db.transactions import execute_rowcount, fetch_all, write_transaction
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.pools.models import Assignment, Pool, Task, WorkerCode
 from crowdveil.broker.pools.rules import MAX_TASKS
@@ -80,7 +80,7 @@ def discard_pool(study: str) -> None:
 def start_upload(study: Study) -> str:
     """A new upload; what another one left unfinished is removed."""
     pool = _pool_of_draft(study)
-    with write():
+    with write_transaction():
         for model in (Task, Assignment):
             model._default_manager.filter(study=study.id).exclude(upload=pool.upload or "-").delete()
     return random_id()
@@ -106,7 +106,7 @@ def put_part(
         Task(study=study.id, upload=upload, number=number, name=task.id, content=task_content(task), gold=task.gold)
         for number, task in enumerate(tasks, first)
     ]
-    with write():
+    with write_transaction():
         Task.objects.filter(upload=upload, number__gte=first, number__lt=first + len(tasks)).delete()
         Task.objects.bulk_create(new, batch_size=_CHUNK)
         Assignment.objects.bulk_create(
@@ -121,7 +121,7 @@ def commit_upload(study: Study, draft: Draft, upload: str, n_tasks: int) -> Pool
     pool = _pool_of_draft(study)
     if upload == pool.upload:
         return pool
-    with write():
+    with write_transaction():
         _check_list(draft, upload, n_tasks)
         numbered = list(Task.objects.filter(upload=upload).order_by("number").values_list("id", "content"))
         tree = MerkleTree([leaf_hash(content.encode()) for _, content in numbered])
@@ -140,10 +140,12 @@ def commit_upload(study: Study, draft: Draft, upload: str, n_tasks: int) -> Pool
 
 
 def _check_list(draft: Draft, upload: str, n_tasks: int) -> None:
-    [(n_stored, last)] = rows("SELECT COUNT(*), COALESCE(MAX(number), -1) FROM pools_task WHERE upload = %s", upload)
+    [(n_stored, last)] = fetch_all(
+        "SELECT COUNT(*), COALESCE(MAX(number), -1) FROM pools_task WHERE upload = %s", upload
+    )
     if (n_stored, last) != (n_tasks, n_tasks - 1):
         raise Refusal("invalid", f"the list must have {n_tasks} tasks without a gap; {n_stored} have come")
-    twice = rows(
+    twice = fetch_all(
         "SELECT name, MAX(number) FROM pools_task WHERE upload = %s GROUP BY name HAVING COUNT(*) > 1 "
         "ORDER BY MAX(number) LIMIT 1",
         upload,
@@ -153,13 +155,13 @@ def _check_list(draft: Draft, upload: str, n_tasks: int) -> None:
             "invalid", f"task {twice[0][1] + 1} has the id {twice[0][0]!r}, which another task has", row=twice[0][1] + 1
         )
     listed = draft.pool is not None and draft.pool.assignment == "listed"
-    changed(
+    execute_rowcount(
         "UPDATE pools_assignment SET task = (SELECT number FROM pools_task t WHERE t.upload = pools_assignment.upload "
         "AND t.name = pools_assignment.name) WHERE upload = %s",
         upload,
     )
-    [(n_pairs,)] = rows("SELECT COUNT(*) FROM pools_assignment WHERE upload = %s", upload)
-    unknown = rows("SELECT code, name FROM pools_assignment WHERE upload = %s AND task IS NULL LIMIT 1", upload)
+    [(n_pairs,)] = fetch_all("SELECT COUNT(*) FROM pools_assignment WHERE upload = %s", upload)
+    unknown = fetch_all("SELECT code, name FROM pools_assignment WHERE upload = %s AND task IS NULL LIMIT 1", upload)
     if unknown:
         raise Refusal(
             "invalid", f"worker {unknown[0][0]!r} is assigned the task {unknown[0][1]!r}, which the list has not"

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from django.db.models import Q
 
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.pools.models import Batch, Label, Pool, Task, Update
 from crowdveil.broker.pools.tables import count_workers, read_table
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.estimates import privacy_statement
-from crowdveil.broker.studies.definition import Opened, read_definition
-from crowdveil.broker.studies.gold import truths_of
+from crowdveil.broker.studies.definition import Definition, read_definition
+from crowdveil.broker.studies.gold import read_truths
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.webhooks.notices import announce
 from crowdveil.estimate import Estimate
@@ -63,11 +63,11 @@ def update_labels(study: Study, *, final: bool = False) -> None:
     announce(study, "results.ready")
 
 
-def _is_enough(study: Study, opened: Opened) -> bool:
+def _is_enough(study: Study, opened: Definition) -> bool:
     return count_workers(study.id) >= int(opened.document["minimum_n"])
 
 
-def _is_due(study: Study, opened: Opened) -> bool:
+def _is_due(study: Study, opened: Definition) -> bool:
     batches = Batch.objects.filter(study=study.id)
     new = batches.filter(counted=0)
     n_new_workers = new.values("pseudonym").distinct().count()
@@ -83,7 +83,7 @@ def _remember(study: str, estimate: Estimate | None) -> None:
 
 
 def _store(
-    study: Study, opened: Opened, number: int, estimate: Estimate, reports: Reports, privacy: str, *, final: bool
+    study: Study, opened: Definition, number: int, estimate: Estimate, reports: Reports, privacy: str, *, final: bool
 ) -> None:
     """Labels in short transactions, so that no submission waits; the update is shown when the last one is there."""
     labels = list(_labels(study.id, number, estimate, reports))
@@ -97,12 +97,12 @@ def _store(
     )
     update.save(force_insert=True)
     for start in range(0, len(labels), _CHUNK):
-        with write():
+        with write_transaction():
             Label.objects.bulk_create(labels[start : start + _CHUNK])
-    with write():
+    with write_transaction():
         Update.objects.filter(id=update.id).update(complete=True)
     for earlier in Update.objects.filter(study=study.id, number__lt=number):
-        with write():
+        with write_transaction():
             Label.objects.filter(study=study.id, number=earlier.number).delete()
 
 
@@ -129,7 +129,7 @@ def _finite(value: Any) -> float | None:
 
 
 def _summary(study: Study, estimate: Estimate, labels: list[Label]) -> dict[str, Any]:
-    known = truths_of(study.gold)
+    known = read_truths(study.gold)
     scored = [label for label in labels if label.value is not None and label.name in known]
     right = sum(label.value == known[label.name] for label in scored)
     return {
@@ -142,7 +142,7 @@ def _summary(study: Study, estimate: Estimate, labels: list[Label]) -> dict[str,
     }
 
 
-def _privacy_statement(opened: Opened, level_by_batch: dict[str, int]) -> str:
+def _privacy_statement(opened: Definition, level_by_batch: dict[str, int]) -> str:
     """What protected the batches that were read: of the levels that were used, not of those that were offered."""
     counts = Counter(level_by_batch.values())
     levels = [level for level in opened.levels.values() if counts[level.number]]
@@ -152,18 +152,18 @@ def _privacy_statement(opened: Opened, level_by_batch: dict[str, int]) -> str:
 
 def _count_batches(study: str, keys: list[str], number: int) -> None:
     for start in range(0, len(keys), _CHUNK):
-        with write():
+        with write_transaction():
             Batch.objects.filter(study=study, counted=0, id__in=keys[start : start + _CHUNK]).update(counted=number)
 
 
-def _stop_tasks(study: str, opened: Opened, number: int) -> None:
+def _stop_tasks(study: str, opened: Definition, number: int) -> None:
     """Tasks whose label is certain enough leave the pool; estimates are post-processing of reports and cost no ε."""
     if (rule := opened.document["pool"]["stop"]) is None:
         return
     certain = Label.objects.filter(
         study=study, number=number, probability__gte=float(rule["probability"]), n_reports__gte=rule["min_reports"]
     )
-    with write():
+    with write_transaction():
         Task.objects.filter(study=study, open=True, number__in=certain.values("task")).update(open=False)
 
 
@@ -205,7 +205,7 @@ def published_labels(study: Study, *, after: int, limit: int) -> dict[str, Any]:
     if study.state != "published":
         raise Refusal("wrong-state", "the labels of this pool are not published")
     page = read_labels(study, order="task", after=after, limit=limit)
-    known = truths_of(study.gold)
+    known = read_truths(study.gold)
     names = [item["task"] for item in page["items"]]
     salt = json.loads(study.gold)["salt"] if study.gold else None
     return page | {"gold": {name: known[name] for name in names if name in known}, "gold_salt": salt}

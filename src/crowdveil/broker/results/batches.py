@@ -9,11 +9,11 @@ import json
 import threading
 from typing import Any
 
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.estimates import estimate
 from crowdveil.broker.results.information import MAX_SECONDS
-from crowdveil.broker.results.latest_batch import found, minimum_of, newest
+from crowdveil.broker.results.latest_batch import find_latest_batch, minimum_submissions, newest
 from crowdveil.broker.results.models import Batch
 from crowdveil.broker.results.quality import scores_in, still_there
 from crowdveil.broker.results.tables import everything
@@ -34,19 +34,19 @@ def latest(study: Study) -> dict[str, Any]:
     batch = newest(study)
     shown = json.loads(batch.estimates) | {"batch": batch.number, "day": batch.day.isoformat()}
     shown.pop("workers", None)
-    revealed = json.loads(study.gold) if study.gold and study.state == "published" else {}
+    revealed = json.loads(study.gold) if study.gold and study.state == "read_published" else {}
     return shown | {"gold": revealed.get("truths"), "gold_salt": revealed.get("salt")}
 
 
-def published(study: Study) -> dict[str, Any]:
-    if study.state != "published":
+def read_published(study: Study) -> dict[str, Any]:
+    if study.state != "read_published":
         raise Refusal("wrong-state", "the results of this study are not published")
     return latest(study)
 
 
 def is_due(study: Study) -> bool:
     """Whether as many new submissions have come as the study asks for at the least."""
-    n, minimum, last = _count(study), minimum_of(study), found(study.id)
+    n, minimum, last = _count(study), minimum_submissions(study), find_latest_batch(study.id)
     # From ten thousand on a batch also needs a tenth more, or a large study would compute all day.
     step = max(minimum, last.n // 10) if last else minimum
     return n >= (last.n if last else 0) + step
@@ -77,21 +77,21 @@ def make_batch(study: Study, *, final: bool = False) -> None:
 
 
 def _make(study: Study, *, final: bool, planning_seconds: float = MAX_SECONDS) -> None:
-    last, n, minimum = found(study.id), _count(study), minimum_of(study)
+    last, n, minimum = find_latest_batch(study.id), _count(study), minimum_submissions(study)
     if n < minimum or (last and last.final):
         return
     # The same number may be other people: some withdrew, and as many came.
     if last and not final and abs(n - last.n) < minimum:
         return
     document = _document(study, planning_seconds)
-    with write():
+    with write_transaction():
         if "workers" in document:
             document["workers"] = still_there(study.id, document["workers"])
         number = last.number + 1 if last else 1
-        made = Batch(study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document))
+        batch = Batch(study=study.id, number=number, n=document["n"], final=final, estimates=json.dumps(document))
         # Another process may have made the same batch meanwhile; as an error it would stand in PostgreSQL's log.
-        Batch.objects.bulk_create([made], ignore_conflicts=True)
-        if Batch.objects.filter(id=made.id).exists():
+        Batch.objects.bulk_create([batch], ignore_conflicts=True)
+        if Batch.objects.filter(id=batch.id).exists():
             announce(study, "results.ready")
 
 
@@ -106,7 +106,10 @@ def _document(study: Study, planning_seconds: float) -> dict[str, Any]:
 def keep_as_final(studies: list[str]) -> None:
     """What was shown last of these closed studies stays what is shown, where no batch says that it is the last."""
     for study in studies:
-        if not Batch.objects.filter(study=study, final=True).exists() and (last := found(study)) is not None:
+        if (
+            not Batch.objects.filter(study=study, final=True).exists()
+            and (last := find_latest_batch(study)) is not None
+        ):
             Batch.objects.filter(id=last.id).update(final=True)
 
 

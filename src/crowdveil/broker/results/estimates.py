@@ -9,8 +9,8 @@ import numpy as np
 
 from crowdveil.broker.results.information import MAX_SECONDS, is_informative, required_sample
 from crowdveil.broker.results.multi_select import box_shares
-from crowdveil.broker.results.tables import Part, Stored, parts_of, table
-from crowdveil.broker.studies.definition import Opened, OpenedLevel
+from crowdveil.broker.results.tables import Part, Stored, split_by_domain, table
+from crowdveil.broker.studies.definition import Definition, DefinitionLevel
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import ChannelError
 from crowdveil.estimate import Estimate
@@ -19,9 +19,11 @@ from crowdveil.inference import method
 from crowdveil.reports import Reports
 
 
-def estimate(study: str, opened: Opened, stored: Stored, *, planning_seconds: float = MAX_SECONDS) -> dict[str, Any]:
+def estimate(
+    study: str, opened: Definition, stored: Stored, *, planning_seconds: float = MAX_SECONDS
+) -> dict[str, Any]:
     """Everything a results page shows, from what was stored at one moment."""
-    parts = parts_of(opened)
+    parts = split_by_domain(opened)
     seconds = planning_seconds / len(parts)
     workers = np.arange(len(stored))
     counts = np.bincount(stored.levels, minlength=len(opened.levels))
@@ -39,16 +41,20 @@ def estimate(study: str, opened: Opened, stored: Stored, *, planning_seconds: fl
     }
 
 
-def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], seconds: float) -> dict[str, Any]:
+def _part(part: Part, reports: Reports, opened: Definition, n_by_level: list[int], seconds: float) -> dict[str, Any]:
     goal = opened.document["goal"]
-    found = method(method_for(part, goal)).fit(reports)
-    distribution = found if isinstance(part.domain, Choices) else _distribution(reports, goal)
+    estimate_result = method(method_for(part, goal)).fit(reports)
+    distribution = estimate_result if isinstance(part.domain, Choices) else _distribution(reports, goal)
     counts = np.bincount(reports.question, minlength=len(part.questions))
-    floor = None if found.floor is None else {"informative": found.floor.informative, "sentence": found.floor.sentence}
+    floor = (
+        None
+        if estimate_result.floor is None
+        else {"informative": estimate_result.floor.informative, "sentence": estimate_result.floor.sentence}
+    )
     questions = [
-        _question(found, place, question, int(counts[place]))
-        | {"shares": _shares(distribution, place), "boxes": box_shares(part, reports, place)}
-        for place, question in enumerate(part.questions)
+        _question(estimate_result, index, question, int(counts[index]))
+        | {"shares": _shares(distribution, index), "boxes": box_shares(part, reports, index)}
+        for index, question in enumerate(part.questions)
     ]
     for question in questions:
         question["informative"] = is_informative(question, part.domain, floor, goal)
@@ -56,9 +62,9 @@ def _part(part: Part, reports: Reports, opened: Opened, n_by_level: list[int], s
             _clip(question, part.domain)
     vague = not all(question["informative"] for question in questions)
     return {
-        "method": found.method,
-        "why": str(found.provenance.get("why", "")),
-        "warnings": list(found.warnings),
+        "method": estimate_result.method,
+        "why": str(estimate_result.provenance.get("why", "")),
+        "warnings": list(estimate_result.warnings),
         "floor": floor,
         "questions": questions,
         "needed": required_sample(part, opened, n_by_level, counts.tolist(), seconds=seconds) if vague else None,
@@ -82,15 +88,15 @@ def _distribution(reports: Reports, goal: str) -> Estimate | None:
         return None
 
 
-def _question(found: Estimate, place: int, question: str, n_reports: int) -> dict[str, Any]:
-    value = found.values()[place]
+def _question(fitted: Estimate, index: int, question: str, n_reports: int) -> dict[str, Any]:
+    value = fitted.values()[index]
     return {
         "question": question,
         "n_reports": n_reports,
         "value": value if not isinstance(value, float) else round(value, 6),
-        "confidence": _number(found.confidence[place]),
-        "low": _number(found.low[place]),
-        "high": _number(found.high[place]),
+        "confidence": _number(fitted.confidence[index]),
+        "low": _number(fitted.low[index]),
+        "high": _number(fitted.high[index]),
     }
 
 
@@ -108,26 +114,26 @@ def _clip(question: dict[str, Any], scale: Scale) -> None:
             question[name] = round(float(np.clip(question[name] + shift, *ends)), 6)
 
 
-def _shares(found: Estimate | None, place: int) -> list[dict[str, Any]]:
-    if found is None or found.posterior is None:
+def _shares(fitted: Estimate | None, index: int) -> list[dict[str, Any]]:
+    if fitted is None or fitted.posterior is None:
         return []
-    low, high = found.parameters.get("low"), found.parameters.get("high")
+    low, high = fitted.parameters.get("low"), fitted.parameters.get("high")
     # Only frequencies bound every share; a posterior over truths has nothing to bound.
-    if low is None or high is None or low.shape != found.posterior.shape:
-        low = high = np.full_like(found.posterior, np.nan)
-    elif isinstance(found.domain, Choices):
+    if low is None or high is None or low.shape != fitted.posterior.shape:
+        low = high = np.full_like(fitted.posterior, np.nan)
+    elif isinstance(fitted.domain, Choices):
         # The largest share has one interval wherever it is shown: the one that allows for its having been picked.
-        top = found.posterior[place].argmax()
+        top = fitted.posterior[index].argmax()
         low = low.copy()
-        low[place][top] = min(low[place][top], found.low[place])
+        low[index][top] = min(low[index][top], fitted.low[index])
     return [
         {
             "option": option,
-            "share": _number(found.posterior[place][code]) or 0.0,
-            "low": _number(low[place][code]),
-            "high": _number(high[place][code]),
+            "share": _number(fitted.posterior[index][code]) or 0.0,
+            "low": _number(low[index][code]),
+            "high": _number(high[index][code]),
         }
-        for code, option in enumerate(found.domain.symbols)
+        for code, option in enumerate(fitted.domain.symbols)
     ]
 
 
@@ -136,24 +142,24 @@ def _number(value: Any) -> float | None:
 
 
 def privacy_statement(
-    opened: Opened, levels: list[OpenedLevel], n: int, unprotected: int, *, unit: str = "submission"
+    opened: Definition, levels: list[DefinitionLevel], n: int, unprotected: int, *, unit: str = "submission"
 ) -> str:
     """What protected those who answered: how many were not, and what each level that was used promised.
 
     A survey is answered in one submission; of a pool a worker may label several batches, each with its own charge.
     """
-    said = []
+    sentences = []
     if unprotected:
         one, many = "was not protected: its report is the answer", "were not protected: their reports are the answers"
         what = one if unprotected == 1 else many
-        said.append(f"{unprotected} of {n} {unit}{'es' if unit == 'batch' else 's'} {what} (level none)")
+        sentences.append(f"{unprotected} of {n} {unit}{'es' if unit == 'batch' else 's'} {what} (level none)")
     if unprotected < n:
         who = "The others were randomised" if unprotected else "Randomised"
-        said.append(f"{who} on each worker's device")
+        sentences.append(f"{who} on each worker's device")
     for level in levels:
         if level.protected:
             worst = max((opened.channels[sha256].guarantee for sha256 in level.channels), key=lambda each: each.epsilon)
             total = round_up((level.charge or {})["epsilon_nano"] / 1e9)
             whole = "a batch" if unit == "batch" else "the whole study"
-            said.append(f"level {level.name}: {worst}; at most ε {total} for {whole}")
-    return ". ".join(said) + "."
+            sentences.append(f"level {level.name}: {worst}; at most ε {total} for {whole}")
+    return ". ".join(sentences) + "."

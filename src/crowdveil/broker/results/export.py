@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from crowdveil.broker.pools import tables as pools
 from crowdveil.broker.pools.task_list import is_pool
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.results.tables import Part, Stored, chunks, parts_of
-from crowdveil.broker.studies.definition import Opened, read_definition
+from crowdveil.broker.results.tables import Part, Stored, chunks, split_by_domain
+from crowdveil.broker.studies.definition import Definition, read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.submissions.models import Submission
 from crowdveil.broker.submissions.validation import NO_REPORT
@@ -30,10 +30,10 @@ _COLUMNS = ("worker", "question", "report", "channel")
 _SCHEMA = [("worker", pa.string()), ("question", pa.string()), ("report", pa.string()), ("channel", pa.int16())]
 
 
-def listed(study: Study) -> list[dict[str, Any]]:
+def list_exports(study: Study) -> list[dict[str, Any]]:
     return [
         {"part": part.number, "questions": list(part.questions), "domain": domain_json(part.domain)}
-        for part in parts_of(_exportable(study))
+        for part in split_by_domain(_exportable(study))
     ]
 
 
@@ -50,7 +50,7 @@ def stream(study: Study, number: int, kind: str) -> Iterator[bytes]:
     return {"csv": _csv, "json": _json, "parquet": _parquet}[kind](columns, part)
 
 
-def _exportable(study: Study) -> Opened:
+def _exportable(study: Study) -> Definition:
     """Closed studies only: two exports of a running one would differ by whoever answered in between."""
     if study.state not in ("closed", "published"):
         raise Refusal("wrong-state", f"reports are exported once the study is closed; it is {study.state}")
@@ -63,20 +63,20 @@ def _exportable(study: Study) -> Opened:
     return opened
 
 
-def _part(opened: Opened, number: int) -> Part:
-    parts = parts_of(opened)
+def _part(opened: Definition, number: int) -> Part:
+    parts = split_by_domain(opened)
     if number >= len(parts):
         raise Refusal("not-found", f"this study has the parts 0 to {len(parts) - 1}")
     return parts[number]
 
 
-def _column_chunks(study: str, opened: Opened, part: Part) -> Iterator[dict[str, list[Any]]]:
+def _column_chunks(study: str, opened: Definition, part: Part) -> Iterator[dict[str, list[Any]]]:
     """Columns of texts, chunk by chunk. Workers get new names in every export, unless the study is linkable."""
     spelled = [[spell(output) for output in channel.outputs] for channel in part.channels]
     seen = 0
     for stored in chunks(study, opened, size=max(1, _ROWS // len(opened.questions))):
         linkable = opened.document["linkable"]
-        names = stored.pseudonyms if linkable else [f"w{seen + place}" for place in range(len(stored))]
+        names = stored.pseudonyms if linkable else [f"w{seen + offset}" for offset in range(len(stored))]
         seen += len(stored)
         yield _columns(part, stored, names, spelled)
 

@@ -11,9 +11,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from crowdveil.broker.results.latest_batch import found
-from crowdveil.broker.results.tables import Stored, everything, parts_of, table
-from crowdveil.broker.studies.definition import Opened, read_definition
+from crowdveil.broker.results.latest_batch import find_latest_batch
+from crowdveil.broker.results.tables import Stored, everything, split_by_domain, table
+from crowdveil.broker.studies.definition import Definition, read_definition
 from crowdveil.broker.studies.models import Study
 from crowdveil.domain import Domain
 from crowdveil.errors import InputError
@@ -21,7 +21,7 @@ from crowdveil.reports import Reports
 from crowdveil.selection import History
 
 
-def history_of(study: Study) -> History | None:
+def build_history(study: Study) -> History | None:
     """All reports in the domain that this study asks in, or else in the one with most of them; None without any.
 
     A study that hides participation is left out: selection needs to see who answered.
@@ -30,12 +30,12 @@ def history_of(study: Study) -> History | None:
     by_domain: dict[Domain, list[Reports]] = defaultdict(list)
     for reports in (reports for each in past for reports in _tables(each)):
         by_domain[reports.domain].append(reports)
-    own = {part.domain for part in parts_of(read_definition(study.definition, study.sha256))}
-    fitting = [tables for domain, tables in by_domain.items() if domain in own] or list(by_domain.values())
+    asked_domains = {part.domain for part in split_by_domain(read_definition(study.definition, study.sha256))}
+    fitting = [tables for domain, tables in by_domain.items() if domain in asked_domains] or list(by_domain.values())
     if not fitting:
         return None
     try:
-        return History.from_reports(_joined(max(fitting, key=lambda tables: sum(map(len, tables)))))
+        return History.from_reports(_join_tables(max(fitting, key=lambda tables: sum(map(len, tables)))))
     except InputError:
         return None
 
@@ -44,26 +44,28 @@ def _tables(study: Study) -> list[Reports]:
     opened = read_definition(study.definition, study.sha256)
     if not opened.document["linkable"] or opened.protects_participation:
         return []
-    stored = _settled(study, opened)
-    return [table(part, stored, np.array(stored.pseudonyms)) for part in parts_of(opened)] if len(stored) else []
+    stored = _load_settled_reports(study, opened)
+    return [table(part, stored, np.array(stored.pseudonyms)) for part in split_by_domain(opened)] if len(stored) else []
 
 
-def _settled(study: Study, opened: Opened) -> Stored:
+def _load_settled_reports(study: Study, opened: Definition) -> Stored:
     """The reports that this requester may have seen the effect of; of a closed study all, since those are exported."""
     stored = everything(study.id, opened)
     if study.state not in ("pilot", "open"):
         return stored
-    batch = found(study.id)
+    batch = find_latest_batch(study.id)
     counted = {each["worker"] for each in json.loads(batch.estimates).get("workers", [])} if batch else set()
-    kept = np.array([name in counted for name in stored.pseudonyms], dtype=bool)
-    return Stored(stored.codes[kept], stored.levels[kept], [name for name in stored.pseudonyms if name in counted])
+    counted_rows = np.array([name in counted for name in stored.pseudonyms], dtype=bool)
+    return Stored(
+        stored.codes[counted_rows], stored.levels[counted_rows], [name for name in stored.pseudonyms if name in counted]
+    )
 
 
-def _joined(tables: list[Reports]) -> Reports:
+def _join_tables(tables: list[Reports]) -> Reports:
     """Tables of several studies as one: a worker is the same in all of them, a question is not."""
     names = sorted({str(name) for each in tables for name in each.workers})
-    place = {name: code for code, name in enumerate(names)}
-    codes = [np.array([place[str(name)] for name in each.workers], dtype=np.int32) for each in tables]
+    code_by_name = {name: code for code, name in enumerate(names)}
+    codes = [np.array([code_by_name[str(name)] for name in each.workers], dtype=np.int32) for each in tables]
     question_at = np.cumsum([0, *(each.n_questions for each in tables)])
     channel_at = np.cumsum([0, *(len(each.channels) for each in tables)])
     return Reports(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.broker.results.tables import Part
-from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.studies.definition import Definition
 from crowdveil.channel import Channel
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import InputError
@@ -58,7 +58,7 @@ def is_informative(question: dict[str, Any], domain: Domain, floor: dict[str, An
 
 
 def required_sample(
-    part: Part, opened: Opened, n_by_level: list[int], n_reports: list[int], *, seconds: float
+    part: Part, opened: Definition, n_by_level: list[int], n_reports: list[int], *, seconds: float
 ) -> dict[str, Any]:
     """Workers, levels chosen as now, or the ε for as many workers as now, that would halve the error of a guess.
 

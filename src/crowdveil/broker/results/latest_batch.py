@@ -9,18 +9,18 @@ from crowdveil.broker.studies.models import Study
 
 
 def newest(study: Study) -> Batch:
-    batch = found(study.id)
+    batch = find_latest_batch(study.id)
     if batch is None:
-        minimum = minimum_of(study) if study.definition else 0
+        minimum = minimum_submissions(study) if study.definition else 0
         raise Refusal(
             "below-minimum", f"estimates are shown from {minimum} submissions on; wait for more", minimum_n=minimum
         )
     return batch
 
 
-def found(study: str) -> Batch | None:
+def find_latest_batch(study: str) -> Batch | None:
     return Batch.objects.filter(study=study).order_by("-number").first()
 
 
-def minimum_of(study: Study) -> int:
+def minimum_submissions(study: Study) -> int:
     return int(read_definition(study.definition, study.sha256).document["minimum_n"])

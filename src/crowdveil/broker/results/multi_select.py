@@ -44,13 +44,13 @@ def box_shares(part: Part, reports: Reports, place: int) -> list[dict[str, Any]]
     return [
         {
             "option": box,
-            "share": _clipped(possible[bit]),
-            "low": _clipped(possible[bit] - quantiles[bit] * spread[bit]),
-            "high": _clipped(possible[bit] + QUANTILE * spread[bit]),
+            "share": _clip(possible[bit]),
+            "low": _clip(possible[bit] - quantiles[bit] * spread[bit]),
+            "high": _clip(possible[bit] + QUANTILE * spread[bit]),
         }
         for bit, box in enumerate(part.boxes)
     ]
 
 
-def _clipped(value: float) -> float:
+def _clip(value: float) -> float:
     return round(float(np.clip(value, 0.0, 1.0)), 6)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.broker.db.transactions import alone_with_reports_of
+from crowdveil.broker.db.transactions import study_lock
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.latest_batch import newest
 from crowdveil.broker.results.models import Batch
-from crowdveil.broker.results.tables import Part, Stored, parts_of
-from crowdveil.broker.studies.definition import Opened, read_definition
-from crowdveil.broker.studies.gold import truths_of
+from crowdveil.broker.results.tables import Part, Stored, split_by_domain
+from crowdveil.broker.studies.definition import Definition, read_definition
+from crowdveil.broker.studies.gold import read_truths
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.submissions.models import Submission
 from crowdveil.broker.submissions.validation import NO_REPORT
@@ -26,9 +26,9 @@ _MEANING = (
 )
 
 
-def scores_in(study: Study, opened: Opened, stored: Stored) -> list[dict[str, Any]]:
+def scores_in(study: Study, opened: Definition, stored: Stored) -> list[dict[str, Any]]:
     """The scores that go into a batch: none where workers were promised not to be told apart."""
-    return _scores(opened, stored, truths_of(study.gold)) if opened.document["linkable"] else []
+    return _scores(opened, stored, read_truths(study.gold)) if opened.document["linkable"] else []
 
 
 def quality(study: Study) -> dict[str, Any]:
@@ -53,14 +53,14 @@ def forget(study: str, name: str) -> None:
 
 def still_there(study: str, scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without those who withdrew while the batch was computed; nobody else can until this transaction ends."""
-    alone_with_reports_of(study)
+    study_lock(study)
     names = set(Submission.objects.filter(study=study).values_list("pseudonym", flat=True))
     return [each for each in scores if each["worker"] in names]
 
 
-def _scores(opened: Opened, stored: Stored, truths: dict[str, str]) -> list[dict[str, Any]]:
+def _scores(opened: Definition, stored: Stored, truths: dict[str, str]) -> list[dict[str, Any]]:
     right, variance, count = np.zeros(len(stored)), np.zeros(len(stored)), np.zeros(len(stored))
-    for part in parts_of(opened):
+    for part in split_by_domain(opened):
         for column, question in enumerate(part.questions):
             if question in truths:
                 truth = part.domain.code(truths[question])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.studies.definition import Definition
 from crowdveil.broker.studies.questions import Question
 from crowdveil.broker.submissions.models import Submission
 from crowdveil.broker.submissions.validation import NO_REPORT
@@ -36,16 +36,16 @@ class Part:
     channel_of_level: tuple[int, ...]
 
 
-def parts_of(opened: Opened) -> list[Part]:
+def split_by_domain(opened: Definition) -> list[Part]:
     """Questions grouped by domain, since a table of reports has one."""
     grouped: dict[tuple[Domain, tuple[str, ...]], list[int]] = {}
-    for place, question in enumerate(opened.document["questions"]):
+    for index, question in enumerate(opened.document["questions"]):
         domain = Question.model_validate(question).domain.domain()
-        grouped.setdefault((domain, tuple(question["domain"].get("boxes", ()))), []).append(place)
+        grouped.setdefault((domain, tuple(question["domain"].get("boxes", ()))), []).append(index)
     return [_part(opened, number, *key, places) for number, (key, places) in enumerate(grouped.items())]
 
 
-def _part(opened: Opened, number: int, domain: Domain, boxes: tuple[str, ...], places: list[int]) -> Part:
+def _part(opened: Definition, number: int, domain: Domain, boxes: tuple[str, ...], places: list[int]) -> Part:
     hashes = [level.channels[places[0]] for level in opened.levels.values()]
     distinct = list(dict.fromkeys(hashes))
     return Part(
@@ -53,7 +53,7 @@ def _part(opened: Opened, number: int, domain: Domain, boxes: tuple[str, ...], p
         domain,
         boxes,
         tuple(places),
-        tuple(opened.questions[place] for place in places),
+        tuple(opened.questions[index] for index in places),
         tuple(opened.channels[sha256] for sha256 in distinct),
         tuple(distinct.index(sha256) for sha256 in hashes),
     )
@@ -71,7 +71,7 @@ class Stored:
         return len(self.levels)
 
 
-def chunks(study: str, opened: Opened, *, size: int = _CHUNK) -> Iterator[Stored]:
+def chunks(study: str, opened: Definition, *, size: int = _CHUNK) -> Iterator[Stored]:
     """Submissions in the order of their random ids, which is no order at all, a few at a time.
 
     Pseudonyms are read in linkable studies only: nowhere else is there a use for them.
@@ -82,23 +82,23 @@ def chunks(study: str, opened: Opened, *, size: int = _CHUNK) -> Iterator[Stored
         rows = list(Submission.objects.filter(study=study, id__gt=after).order_by("id").values_list(*columns)[:size])
         if not rows:
             return
-        yield _stored(rows, len(opened.questions))
+        yield _read_rows(rows, len(opened.questions))
         after = rows[-1][0]
 
 
-def _stored(rows: list[tuple[Any, ...]], n_questions: int) -> Stored:
+def _read_rows(rows: list[tuple[Any, ...]], n_questions: int) -> Stored:
     codes = np.frombuffer(b"".join(bytes(row[1]) for row in rows), dtype="<u2").reshape(len(rows), n_questions)
     return Stored(codes, np.array([row[2] for row in rows], dtype=np.int16), [row[3] for row in rows if len(row) > 3])
 
 
-def everything(study: str, opened: Opened) -> Stored:
-    found = list(chunks(study, opened))
-    if not found:
+def everything(study: str, opened: Definition) -> Stored:
+    pieces = list(chunks(study, opened))
+    if not pieces:
         return Stored(np.zeros((0, len(opened.questions)), np.uint16), np.zeros(0, np.int16), [])
     return Stored(
-        np.concatenate([chunk.codes for chunk in found]),
-        np.concatenate([chunk.levels for chunk in found]),
-        [name for chunk in found for name in chunk.pseudonyms],
+        np.concatenate([chunk.codes for chunk in pieces]),
+        np.concatenate([chunk.levels for chunk in pieces]),
+        [name for chunk in pieces for name in chunk.pseudonyms],
     )
 
 

@@ -13,8 +13,8 @@ from crowdveil.broker import clock, keys
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.models import Budget, Reservation, Spend
 from crowdveil.broker.payments.models import Purse
-from crowdveil.broker.payments.study_escrow import cost_of
-from crowdveil.broker.studies.definition import Opened
+from crowdveil.broker.payments.study_escrow import cost_with_commission
+from crowdveil.broker.studies.definition import Definition
 from crowdveil.broker.studies.models import Invitation, Study
 from crowdveil.selection import Candidates
 
@@ -33,7 +33,7 @@ class Pool:
     places: int
 
 
-def pool_of(study: Study, definition: Opened, *, without: set[str]) -> Pool:
+def build_pool(study: Study, definition: Definition, *, without: set[str]) -> Pool:
     """Whoever answered counts at the level they chose in the end, everybody else at their default.
 
     `without` are those who have just let an invitation lapse: asked again at once, they would be chosen again.
@@ -49,20 +49,20 @@ def pool_of(study: Study, definition: Opened, *, without: set[str]) -> Pool:
             continue
         name = keys.panel_pseudonym(study.owner_id, account.id) if definition.document["linkable"] else account.id
         epsilon = math.inf if level.charge is None else level.charge["epsilon_nano"] / NANO
-        rows.append((name, level.name, cost_of(level.pay_cents), epsilon, _remaining(budgets[account.id])))
+        rows.append((name, level.name, cost_with_commission(level.pay_cents), epsilon, _remaining(budgets[account.id])))
         accounts.append(account.id)
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
-    given = tuple(row for row, account in enumerate(accounts) if account in waiting or account in answered)
-    promised = sum(rows[row][2] for row in given if accounts[row] in waiting - _busy(study))
+    committed_rows = tuple(row for row, account in enumerate(accounts) if account in waiting or account in answered)
+    promised = sum(rows[row][2] for row in committed_rows if accounts[row] in waiting - _busy(study))
     return Pool(
         Candidates(*(np.array(column) for column in columns)),
         tuple(accounts),
-        given,
-        *_left(study, promised, len(waiting)),
+        committed_rows,
+        *_remaining_escrow(study, promised, len(waiting)),
     )
 
 
-def _left(study: Study, promised: int, n_waiting: int) -> tuple[float, int]:
+def _remaining_escrow(study: Study, promised: int, n_waiting: int) -> tuple[float, int]:
     """Money and places beside what is paid, held and promised to those who were asked."""
     purse = Purse.objects.get(study=study.id)
     money = purse.budget - purse.paid - purse.commission - purse.held - promised
@@ -77,7 +77,7 @@ def _busy(study: Study) -> set[str]:
     return set(Reservation.objects.filter(study=study.id).values_list("account", flat=True))
 
 
-def lapsed(study: Study) -> QuerySet[Invitation]:
+def find_lapsed(study: Study) -> QuerySet[Invitation]:
     """Invitations that ran out unused. Whoever accepted has a place until that lapses, and may still answer."""
     busy = Reservation.objects.filter(study=study.id).values("account")
     done = Spend.objects.filter(study=study.id).values("account")

@@ -15,8 +15,8 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
-from crowdveil.progress import counted
-from crowdveil.registry import meant
+from crowdveil.progress import count_progress
+from crowdveil.registry import did_you_mean
 
 MAX_OUTPUTS = 65535
 MAX_TABLE_CELLS = 2_100_000
@@ -28,13 +28,13 @@ _SLOW_MECHANISMS = {"optimal-scale"}
 _SAID_ELSEWHERE = {"name", "epsilon", "protect_participation"}
 
 
-def channel_of(level: Level, domain: Domain, *, protects_participation: bool) -> Channel:
+def build_channel(level: Level, domain: Domain, *, protects_participation: bool) -> Channel:
     """The channel of one question at one level; research mechanisms are refused."""
     if twice := _SAID_ELSEWHERE & level.parameters.keys():
         raise InputError(f"{sorted(twice)[0]} is said elsewhere in a study and is no parameter", fix="leave it out")
     if level.mechanism not in MECHANISMS:
         # One that only the broker has installed could be neither checked nor drawn from by a device.
-        fix = meant(level.mechanism, MECHANISMS)
+        fix = did_you_mean(level.mechanism, MECHANISMS)
         raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {level.mechanism!r}", fix=fix)
     if level.mechanism == "none":
         built = mechanism("none")
@@ -74,7 +74,7 @@ def _check_cells(n_cells: int) -> None:
         )
 
 
-def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
+def build_channels(draft: Draft, level: Level) -> dict[str, Channel]:
     """Question id → channel. Equal domains share one channel, so it is built once; equal channels are reused."""
     check_table_cells(draft)
     domains = {question.id: question.domain.domain() for question in draft.questions}
@@ -84,7 +84,7 @@ def channels_of(draft: Draft, level: Level) -> dict[str, Channel]:
 
     def build() -> dict[Domain, Channel]:
         built: dict[Domain, Channel] = {}
-        for domain in counted(list(keys), "channels built"):
+        for domain in count_progress(list(keys), "channels built"):
             built[domain] = _reused_channel(draft, level, domain)
             _check_cells(sum(map(table_cells, built.values())))
         return built
@@ -105,7 +105,7 @@ def _key(draft: Draft, level: Level, domain: Domain) -> tuple[object, ...]:
 def _reused_channel(draft: Draft, level: Level, domain: Domain) -> Channel:
     key = _key(draft, level, domain)
     if (channel := _channels.get(key)) is None:
-        channel = channel_of(level, domain, protects_participation=draft.protects_participation)
+        channel = build_channel(level, domain, protects_participation=draft.protects_participation)
         if draft.goal == "population":
             _check_countable(channel, domain, level)
         # Read here, where the time is limited: ρ is what takes long.
@@ -156,12 +156,12 @@ def _tells_apart(channel: Channel) -> bool:
         return False
 
 
-def cost_of(channel: Channel) -> tuple[int, int]:
+def report_cost(channel: Channel) -> tuple[int, int]:
     """(nano-ε, nano-ρ) of one report, rounded up."""
     return nano_up(channel.guarantee.epsilon), nano_up(channel.guarantee.rho)
 
 
-def charge_of(channels: list[Channel], max_answers: int | None) -> dict[str, int] | None:
+def total_charge(channels: list[Channel], max_answers: int | None) -> dict[str, int] | None:
     """What all reports together cost, or None where nothing is protected.
 
     Two answer vectors of at most t answers each differ in at most 2t cells, so the 2t dearest reports bound the loss
@@ -170,7 +170,7 @@ def charge_of(channels: list[Channel], max_answers: int | None) -> dict[str, int
     if any(not channel.guarantee.protected for channel in channels):
         return None
     n = cells_at_stake(len(channels), at_most=max_answers)
-    costs = [cost_of(channel) for channel in channels]
+    costs = [report_cost(channel) for channel in channels]
     epsilon = sum(sorted((epsilon for epsilon, _ in costs), reverse=True)[:n])
     rho = sum(sorted((rho for _, rho in costs), reverse=True)[:n])
     return {"epsilon_nano": epsilon, "rho_nano": rho, "reports": n}

@@ -15,7 +15,7 @@ from crowdveil.accounting.nano import nano_up
 from crowdveil.broker import clock
 from crowdveil.broker.compute_pool import compute
 from crowdveil.broker.studies.channel_cache import CellCache
-from crowdveil.broker.studies.channels import MAX_CELLS_AT_ONCE, channels_of, charge_of, table_cells
+from crowdveil.broker.studies.channels import MAX_CELLS_AT_ONCE, build_channels, table_cells, total_charge
 from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.errors import InputError
@@ -58,7 +58,7 @@ def build_definition(
 
 
 def _level(draft: Draft, level: Level, seen: dict[str, Channel]) -> dict[str, Any]:
-    channels = channels_of(draft, level)
+    channels = build_channels(draft, level)
     seen.update({channel.sha256: channel for channel in channels.values()})
     # A pool is charged batch by batch: its form is filled in that many times.
     n_repeats = draft.pool.batch_size if draft.pool is not None else 1
@@ -67,7 +67,7 @@ def _level(draft: Draft, level: Level, seen: dict[str, Channel]) -> dict[str, An
         "mechanism": level.mechanism,
         "protected": level.mechanism != "none",
         "pay_cents": level.pay_cents,
-        "charge": charge_of(list(channels.values()) * n_repeats, draft.max_answers),
+        "charge": total_charge(list(channels.values()) * n_repeats, draft.max_answers),
         "channels": {question: channel.sha256 for question, channel in channels.items()},
     }
 
@@ -85,7 +85,7 @@ def _check_order(levels: list[dict[str, Any]]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedLevel:
+class DefinitionLevel:
     """One level, ready for the intake: per question the channel's hash, its number of outputs and its cost."""
 
     number: int
@@ -100,14 +100,14 @@ class OpenedLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Definition:
     """A definition read once and kept, since it never changes: what every submission is checked against."""
 
     document: dict[str, Any]
     sha256: str
     questions: tuple[str, ...]
     position: dict[str, int]
-    levels: dict[str, OpenedLevel]
+    levels: dict[str, DefinitionLevel]
     channels: dict[str, Channel]
 
     @property
@@ -115,15 +115,15 @@ class Opened:
         return bool(self.document["protects_participation"])
 
 
-def _opened_cells(opened: Opened) -> int:
+def _opened_cells(opened: Definition) -> int:
     return sum(map(table_cells, opened.channels.values()))
 
 
 _channels: CellCache[Channel] = CellCache(table_cells)
-_opened: CellCache[Opened] = CellCache(_opened_cells)
+_opened: CellCache[Definition] = CellCache(_opened_cells)
 
 
-def read_definition(text: str, sha256: str) -> Opened:
+def read_definition(text: str, sha256: str) -> Definition:
     """The definition of this hash; a large one is computed where it keeps nobody else waiting."""
     if (opened := _opened.get(sha256)) is None:
         document = json.loads(text)
@@ -134,15 +134,15 @@ def read_definition(text: str, sha256: str) -> Opened:
     return opened
 
 
-def _read(document: dict[str, Any], sha256: str) -> Opened:
+def _read(document: dict[str, Any], sha256: str) -> Definition:
     channels = {name: _reused_channel(name, wire) for name, wire in document["channels"].items()}
     questions = tuple(question["id"] for question in document["questions"])
     levels = {
         level["name"]: _opened_level(number, level, questions, channels)
         for number, level in enumerate(document["levels"])
     }
-    position = {question: place for place, question in enumerate(questions)}
-    return Opened(document, sha256, questions, position, levels, channels)
+    position = {question: index for index, question in enumerate(questions)}
+    return Definition(document, sha256, questions, position, levels, channels)
 
 
 def _reused_channel(sha256: str, wire: Any) -> Channel:
@@ -156,10 +156,10 @@ def _reused_channel(sha256: str, wire: Any) -> Channel:
 
 def _opened_level(
     number: int, level: dict[str, Any], questions: tuple[str, ...], channels: dict[str, Channel]
-) -> OpenedLevel:
+) -> DefinitionLevel:
     through = [channels[level["channels"][question]] for question in questions]
     protected = bool(level["protected"])
-    return OpenedLevel(
+    return DefinitionLevel(
         number,
         level["name"],
         protected,

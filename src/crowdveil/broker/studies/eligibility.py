@@ -7,12 +7,12 @@ from typing import Any
 from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.pools.models import Pool
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.definition_cache import Frozen
+from crowdveil.broker.studies.definition_cache import FrozenStudy
 from crowdveil.broker.studies.models import Invitation, Study
 from crowdveil.broker.studies.serializers import card
 
 
-def check_invited(study: Frozen, account: str) -> None:
+def check_invited(study: FrozenStudy, account: str) -> None:
     """Whoever comes first may answer, unless the broker chooses the workers of this study."""
     if study.opened.document["selection"]["policy"] == "first-come":
         return

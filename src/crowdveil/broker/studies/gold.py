@@ -9,10 +9,10 @@ import json
 import secrets
 
 from crowdveil.broker.studies.draft import Draft
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 
 
-def committed(draft: Draft) -> tuple[str, str | None]:
+def commit_gold(draft: Draft) -> tuple[str, str | None]:
     """What is kept secret, and the commitment that stands in the definition; ("", None) without gold."""
     return commit({question.id: question.gold for question in draft.questions if question.gold is not None})
 
@@ -22,8 +22,8 @@ def commit(truths: dict[str, str]) -> tuple[str, str | None]:
     if not truths:
         return "", None
     secret = {"salt": secrets.token_hex(32), "truths": truths}
-    return canonical(secret).decode(), sha256_of(secret)
+    return canonical(secret).decode(), sha256_hex(secret)
 
 
-def truths_of(kept: str) -> dict[str, str]:
+def read_truths(kept: str) -> dict[str, str]:
     return dict(json.loads(kept)["truths"]) if kept else {}

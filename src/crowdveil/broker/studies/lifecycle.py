@@ -10,7 +10,7 @@ import logging
 
 from crowdveil.broker import key_escrow, keys
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.pools.closing import seal_pool
@@ -33,7 +33,7 @@ from crowdveil.broker.studies.models import Study
 from crowdveil.broker.submissions.acknowledged import start_count
 from crowdveil.broker.submissions.anonymize import seal
 from crowdveil.broker.webhooks.notices import announce
-from crowdveil.canonical_json import canonical, sha256_of
+from crowdveil.canonical_json import canonical, sha256_hex
 from crowdveil.errors import InputError
 
 _log = logging.getLogger("crowdveil.studies")
@@ -41,7 +41,7 @@ _log = logging.getLogger("crowdveil.studies")
 
 def create(owner: Account, draft: Draft) -> Study:
     _check_draft(draft)
-    with write():
+    with write_transaction():
         study = Study.objects.create(owner=owner, draft=draft.model_dump_json())
         if draft.kind == "tasks":
             create_pool(study.id)
@@ -51,9 +51,9 @@ def create(owner: Account, draft: Draft) -> Study:
 
 def revise(study: Study, draft: Draft) -> Study:
     _must_be(study, "draft")
-    check_same_kind(draft_of(study), draft)
+    check_same_kind(read_draft(study), draft)
     _check_draft(draft)
-    with write():
+    with write_transaction():
         changed = Study.objects.filter(id=study.id, state="draft").update(draft=draft.model_dump_json())
         if not changed:
             raise Refusal("wrong-state", "this study is frozen; close it and copy it to change it")
@@ -64,34 +64,34 @@ def revise(study: Study, draft: Draft) -> Study:
 
 def discard(study: Study) -> None:
     _must_be(study, "draft")
-    with write():
+    with write_transaction():
         record(study.owner_id, "study.discard", study.id)
         if Study.objects.filter(id=study.id, state="draft").delete()[0]:
             discard_pool(study.id)
 
 
 def copy(study: Study) -> Study:
-    return create(study.owner, draft_of(study))
+    return create(study.owner, read_draft(study))
 
 
-def draft_of(study: Study) -> Draft:
+def read_draft(study: Study) -> Draft:
     return Draft.model_validate_json(study.draft)
 
 
 def start_pilot(study: Study) -> Study:
     """Freeze the definition and let the first few answer."""
     _must_be(study, "draft")
-    draft = draft_of(study)
+    draft = read_draft(study)
     return _freeze(study, draft, state="pilot", quota=min(draft.pilot_quota, draft.quota))
 
 
 def start(study: Study) -> Study:
     """Open the study: freeze it if the pilot has not, and lift the quota."""
     _must_be(study, "draft", "pilot")
-    draft = draft_of(study)
+    draft = read_draft(study)
     if study.state == "draft":
         return _freeze(study, draft, state="open", quota=draft.quota)
-    with write():
+    with write_transaction():
         # The purse first, as closing does, so that the two never wait for each other.
         Purse.objects.filter(study=study.id).update(quota=draft.quota)
         _advance(study, "pilot", "open")
@@ -102,23 +102,23 @@ def start(study: Study) -> Study:
 def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
     _check_draft(draft)
     pool = draft.kind == "tasks"
-    kept, commitment = gold.commit(known_truths(study.id)) if pool else gold.committed(draft)
+    secret, commitment = gold.commit(known_truths(study.id)) if pool else gold.commit_gold(draft)
     task_list = list_document(study.id) if pool else None
     try:
         definition = build_definition(study.id, study.owner.name or "", draft, commitment, task_list)
     except InputError as error:
         raise Refusal("invalid", str(error)) from None
-    sha256 = sha256_of(definition)
+    sha256 = sha256_hex(definition)
     keys.create_study_key(study.id)
     start_count(study.id)
-    with write():
+    with write_transaction():
         _advance(study, "draft", state)
         Study.objects.filter(id=study.id).update(
             definition=canonical(definition).decode(),
             sha256=sha256,
             signature=keys.sign(definition),
-            gold=kept,
-            identifying=" ".join(sorted(quasi_identifiers.tags_of(draft))),
+            gold=secret,
+            identifying=" ".join(sorted(quasi_identifiers.find_tags(draft))),
         )
         public_log.append(study.id, sha256)
         Purse.objects.create(study=study.id, accepting=True, budget=draft.budget_cents, quota=quota)
@@ -152,7 +152,7 @@ def _advance(study: Study, before: str, after: str) -> None:
 
 def add_money(study: Study, cents: int) -> Study:
     _must_be(study, "pilot", "open")
-    with write():
+    with write_transaction():
         purse = Purse.objects.select_for_update().get(study=study.id)
         Purse.objects.filter(study=study.id).update(budget=purse.budget + cents)
         record(study.owner_id, "study.add-money", study.id)
@@ -162,7 +162,7 @@ def add_money(study: Study, cents: int) -> Study:
 def close(study: Study) -> Study:
     """End the intake, break every link from reports to workers, and make the last estimates."""
     _must_be(study, "pilot", "open")
-    with write():
+    with write_transaction():
         # Whoever is in the middle of a submission holds this row; everybody after that finds it closed.
         Purse.objects.filter(study=study.id).update(accepting=False)
         _advance(study, study.state, "closed")
@@ -205,14 +205,14 @@ def synchronize_escrow() -> None:
     """At start-up: the escrow holds the keys of the open studies that are not linkable, and no other."""
     running = Study.objects.filter(state__in=("pilot", "open"))
     key_escrow.synchronize(
-        {study.id for study in running if not draft_of(study).linkable and keys.has_study_key(study.id)}
+        {study.id for study in running if not read_draft(study).linkable and keys.has_study_key(study.id)}
     )
 
 
 def publish(study: Study) -> Study:
     """Show the estimates, and the truths of the gold questions, to everybody."""
     _must_be(study, "closed")
-    with write():
+    with write_transaction():
         _advance(study, "closed", "published")
     study.refresh_from_db()
     return study

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from crowdveil.broker.clock import today
-from crowdveil.broker.db.transactions import PUBLIC_LOG, in_line
+from crowdveil.broker.db.transactions import PUBLIC_LOG, chain_lock
 from crowdveil.broker.studies.models import LogEntry
-from crowdveil.canonical_json import sha256_of
+from crowdveil.canonical_json import sha256_hex
 
 GENESIS = "0" * 64
 
 
 def append(study: str, sha256: str) -> LogEntry:
     """Inside the transaction that opens the study."""
-    in_line(PUBLIC_LOG)
+    chain_lock(PUBLIC_LOG)
     last = LogEntry.objects.order_by("-index").first()
     entry = LogEntry(
         index=last.index + 1 if last else 1,
@@ -23,12 +23,12 @@ def append(study: str, sha256: str) -> LogEntry:
         day=today(),
         previous=last.entry if last else GENESIS,
     )
-    entry.entry = sha256_of(_fields(entry))
+    entry.entry = sha256_hex(_fields(entry))
     entry.save(force_insert=True)
     return entry
 
 
-def spelled(entry: LogEntry) -> dict[str, Any]:
+def serialize_entry(entry: LogEntry) -> dict[str, Any]:
     return _fields(entry) | {"entry": entry.entry}
 
 

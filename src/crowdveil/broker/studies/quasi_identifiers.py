@@ -26,7 +26,7 @@ _WORDS = {
 _ENOUGH = 3
 
 
-def tags_of(draft: Draft) -> set[str]:
+def find_tags(draft: Draft) -> set[str]:
     """What the questions of one study ask about: the requester's tags and what their words say."""
     tags = {tag for question in draft.questions for tag in question.identifying}
     for question in draft.questions:

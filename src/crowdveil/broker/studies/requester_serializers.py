@@ -10,8 +10,8 @@ from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.models import Batch
 from crowdveil.broker.studies import quasi_identifiers
-from crowdveil.broker.studies.channels import channels_of
-from crowdveil.broker.studies.lifecycle import draft_of
+from crowdveil.broker.studies.channels import build_channels
+from crowdveil.broker.studies.lifecycle import read_draft
 from crowdveil.broker.studies.models import Study
 from crowdveil.errors import InputError
 
@@ -25,7 +25,7 @@ def own_study(owner: str, key: str) -> Study:
 
 
 def view(study: Study) -> dict[str, Any]:
-    draft = draft_of(study)
+    draft = read_draft(study)
     return {
         "id": study.id,
         "state": study.state,
@@ -33,14 +33,14 @@ def view(study: Study) -> dict[str, Any]:
         "sha256": study.sha256 or None,
         "guarantees": {level.name: _promise(draft, level) for level in draft.levels},
         "money": money(study),
-        "warnings": quasi_identifiers.warnings_about(study.owner, also=quasi_identifiers.tags_of(draft)),
+        "warnings": quasi_identifiers.warnings_about(study.owner, also=quasi_identifiers.find_tags(draft)),
     }
 
 
 def _promise(draft: Any, level: Any) -> str:
     """The weakest promise among the questions, or why the level cannot be offered, or is not known yet."""
     try:
-        channels = channels_of(draft, level).values()
+        channels = build_channels(draft, level).values()
     except InputError as error:
         return f"cannot be offered: {error}"
     except Refusal as refusal:
@@ -49,18 +49,20 @@ def _promise(draft: Any, level: Any) -> str:
 
 
 def money(study: Study) -> dict[str, Any]:
-    found = Purse.objects.filter(study=study.id).first()
-    return study_escrow.spelled(found or Purse(study=study.id, budget=draft_of(study).budget_cents, quota=0))
+    escrow = Purse.objects.filter(study=study.id).first()
+    return study_escrow.serialize_escrow(
+        escrow or Purse(study=study.id, budget=read_draft(study).budget_cents, quota=0)
+    )
 
 
 def progress(study: Study) -> dict[str, Any]:
     """How far a study is; counts are the requester's own money and places, never who."""
-    found = Purse.objects.filter(study=study.id).first() or Purse(study=study.id, budget=0, quota=0)
+    escrow = Purse.objects.filter(study=study.id).first() or Purse(study=study.id, budget=0, quota=0)
     return {
         "state": study.state,
-        "quota": found.quota,
-        "taken": found.places_taken,
-        "held": found.places_held,
+        "quota": escrow.quota,
+        "taken": escrow.places_taken,
+        "held": escrow.places_held,
         "money": money(study),
         "n_batches": Batch.objects.filter(study=study.id).count(),
     }

@@ -8,11 +8,11 @@ from crowdveil.broker import keys
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies import public_log, quasi_identifiers
-from crowdveil.broker.studies.definition import Opened, read_definition
+from crowdveil.broker.studies.definition import Definition, read_definition
 from crowdveil.broker.studies.models import LogEntry, Study
 
 
-def opened(study: Study) -> Opened:
+def read_opened(study: Study) -> Definition:
     return read_definition(study.definition, study.sha256)
 
 
@@ -25,7 +25,7 @@ def public_study(key: str) -> Study:
 
 
 def card(study: Study) -> dict[str, Any]:
-    document = opened(study).document
+    document = read_opened(study).document
     names = ("id", "title", "purpose", "requester", "linkable", "protects_participation")
     return {name: document[name] for name in names} | {
         "kind": document.get("kind", "survey"),
@@ -45,13 +45,13 @@ def has_places(study: str) -> bool:
     return purse is not None and purse.accepting and purse.places_taken + purse.places_held < purse.quota
 
 
-def signed(study: Study) -> dict[str, Any]:
+def serialize_signed(study: Study) -> dict[str, Any]:
     return {
-        "definition": opened(study).document,
+        "definition": read_opened(study).document,
         "sha256": study.sha256,
         "signature": study.signature,
         "public_key": keys.public_key(),
-        "log": public_log.spelled(LogEntry.objects.get(study=study.id)),
+        "log": public_log.serialize_entry(LogEntry.objects.get(study=study.id)),
         "state": study.state,
         "warnings": quasi_identifiers.warnings_about(study.owner),
         "places": has_places(study.id),

@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 
 from crowdveil.broker.audit_log.chain import record
-from crowdveil.broker.db.transactions import row, write
+from crowdveil.broker.db.transactions import fetch_one, write_transaction
 from crowdveil.broker.keys import put_new, replace_file
 from crowdveil.broker.studies.models import Study
 
@@ -74,12 +74,12 @@ def find_losses() -> list[Loss]:
         path = Path(_path(study))
         # The file first: whatever it counts was in the database before.
         n_acknowledged = path.stat().st_size if path.exists() else None
-        [n_stored] = row(_COUNT, study, study) or (0,)
+        [n_stored] = fetch_one(_COUNT, study, study) or (0,)
         if n_acknowledged is None:
             start_count(study, n_stored)
         elif n_stored < n_acknowledged:
             losses.append(Loss(study, n_acknowledged - n_stored, n_acknowledged))
-            with write():
+            with write_transaction():
                 record("", f"study.lost-{n_acknowledged - n_stored}", study)
             replace_file(path, b"." * n_stored)
     return losses

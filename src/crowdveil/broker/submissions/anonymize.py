@@ -6,7 +6,7 @@ from django.db import connection
 
 from crowdveil.broker import key_escrow, keys
 from crowdveil.broker.clock import today
-from crowdveil.broker.db.transactions import alone_with_reports_of, changed, one_writer, write
+from crowdveil.broker.db.transactions import execute_rowcount, study_lock, write_transaction, writer_lock
 from crowdveil.broker.ledger import reservations
 from crowdveil.broker.submissions.acknowledged import forget_count
 
@@ -28,12 +28,12 @@ def seal(study: str) -> None:
     ledger keeps the day of every spend, and a day on which one worker came would name their reports.
     """
     reservations.release_all(study)
-    with write():
-        alone_with_reports_of(study)
-        changed(_COPY, study)
-        changed("DELETE FROM intake_submission WHERE study = %s", study)
-        changed(_PUT_BACK, today().isoformat())
-        changed("DROP TABLE sealed")
+    with write_transaction():
+        study_lock(study)
+        execute_rowcount(_COPY, study)
+        execute_rowcount("DELETE FROM intake_submission WHERE study = %s", study)
+        execute_rowcount(_PUT_BACK, today().isoformat())
+        execute_rowcount("DROP TABLE sealed")
     _forget_removed_rows()
     forget_count(study)
     key_escrow.erase(study)
@@ -42,7 +42,7 @@ def seal(study: str) -> None:
 
 def _forget_removed_rows() -> None:
     """The old rows leave the files, too: PostgreSQL by VACUUM, SQLite by secure_delete and an emptied WAL."""
-    with one_writer, connection.cursor() as cursor:
+    with writer_lock, connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("VACUUM intake_submission")
         else:

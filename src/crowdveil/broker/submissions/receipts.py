@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from crowdveil.broker import keys
-from crowdveil.broker.submissions.validation import Checked
+from crowdveil.broker.submissions.validation import ValidatedReports
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class SubmissionReceipt:
     study_sha256: str
     study: str
     level: str
-    reports: Checked
+    reports: ValidatedReports
     day: date
 
-    def spelled(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         charge = self.reports.charge
         fields = {
             "receipt": self.receipt,

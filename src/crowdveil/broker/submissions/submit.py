@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from datetime import date
 
 from crowdveil.broker import clock
-from crowdveil.broker.db.roles import inside
-from crowdveil.broker.db.transactions import changed, row, write
+from crowdveil.broker.db.roles import as_role
+from crowdveil.broker.db.transactions import execute_rowcount, fetch_one, write_transaction
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget, reservations
 from crowdveil.broker.ledger.budget import NOTHING
 from crowdveil.broker.payments import earnings, study_escrow
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.definition import OpenedLevel
-from crowdveil.broker.studies.definition_cache import Frozen
+from crowdveil.broker.studies.definition import DefinitionLevel
+from crowdveil.broker.studies.definition_cache import FrozenStudy
 from crowdveil.broker.submissions.acknowledged import count_acknowledged
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 from crowdveil.broker.submissions.receipts import SubmissionReceipt
-from crowdveil.broker.submissions.validation import Checked
+from crowdveil.broker.submissions.validation import ValidatedReports
 
 _STORE = """
 INSERT INTO intake_submission
@@ -42,12 +42,12 @@ ON CONFLICT (account_id, study) DO UPDATE SET version = excluded.version
 """
 
 
-class Taken(Exception):
+class DuplicateRow(Exception):
     """A row that must be new is there already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class Submitter:
     """Who submits: known to the ledger by account, to the payments by payee, to the intake by neither."""
 
     account: str
@@ -55,39 +55,39 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ValidatedSubmission:
     """A checked submission on its way into the store."""
 
-    study: Frozen
-    level: OpenedLevel
-    reports: Checked
+    study: FrozenStudy
+    level: DefinitionLevel
+    reports: ValidatedReports
     withdrawal_sha256: str
     idempotency_key: str
 
 
-def submit(sender: Sender, parcel: Parcel) -> tuple[SubmissionReceipt, bool]:
+def submit(sender: Submitter, parcel: ValidatedSubmission) -> tuple[SubmissionReceipt, bool]:
     """The receipt, and whether the submission was stored by this call."""
     pseudonym = pseudonym_in(parcel.study, sender.account)
-    if (stored := _stored(parcel, pseudonym)) is not None:
+    if (stored := _find_receipt(parcel, pseudonym)) is not None:
         return stored, False
     try:
         receipt = _store(sender, parcel, pseudonym)
-    except (Taken, Refusal) as refused:
+    except (DuplicateRow, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
-        if (stored := _stored(parcel, pseudonym)) is not None:
+        if (stored := _find_receipt(parcel, pseudonym)) is not None:
             return stored, False
-        if isinstance(refused, Taken):
+        if isinstance(refused, DuplicateRow):
             raise _already_spent(sender, parcel) from None
         raise
     count_acknowledged(parcel.study.id)
     return receipt, True
 
 
-def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
+def _store(sender: Submitter, parcel: ValidatedSubmission, pseudonym: str) -> SubmissionReceipt:
     study, reports, day = parcel.study.id, parcel.reports, clock.today()
     receipt = random_id()
-    with write():
-        with inside("ledger"):
+    with write_transaction():
+        with as_role("ledger"):
             # Looked for under the lock: a hold that appeared after an earlier look would never be settled.
             budget.lock(sender.account)
             hold = reservations.find(study, sender.account)
@@ -96,13 +96,13 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
                 raise budget.hold_gone()
             charged = (None, None) if reports.charge.unprotected else (reports.charge.epsilon, reports.charge.rho)
             _put(_SPEND, random_id(), sender.account, study, parcel.level.name, *charged, day.isoformat())
-        with inside("intake"):
+        with as_role("intake"):
             row_values = (random_id(), study, pseudonym, parcel.level.number, reports.codes, parcel.withdrawal_sha256)
             _put(_STORE, *row_values, receipt, idempotency_digest(parcel.idempotency_key), day.isoformat())
-        with inside("identity"):
+        with as_role("identity"):
             version = parcel.study.opened.document["consent"]["version"]
-            changed(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
-        with inside("payments"):
+            execute_rowcount(_CONSENT, random_id(), sender.account, study, version, day.isoformat())
+        with as_role("payments"):
             earnings.earn(sender.payee, reports.pay_cents)
             # Last, because everybody who answers this study waits for this one row.
             study_escrow.settle(study, reports.pay_cents, hold.cost if hold else None)
@@ -110,25 +110,25 @@ def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
 
 
 def _put(statement: str, *values: object) -> None:
-    if not changed(statement, *values):
-        raise Taken
+    if not execute_rowcount(statement, *values):
+        raise DuplicateRow
 
 
 def idempotency_digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _stored(parcel: Parcel, pseudonym: str) -> SubmissionReceipt | None:
+def _find_receipt(parcel: ValidatedSubmission, pseudonym: str) -> SubmissionReceipt | None:
     """The receipt of an equal submission; a different one under this name is refused."""
-    found = row(
+    submission_row = fetch_one(
         "SELECT receipt, level, codes, withdrawal_sha256, idempotency, day FROM intake_submission "
         "WHERE study = %s AND pseudonym = %s",
         parcel.study.id,
         pseudonym,
     )
-    if found is None:
+    if submission_row is None:
         return None
-    receipt, level, codes, withdrawal_sha256, idempotency, day = found
+    receipt, level, codes, withdrawal_sha256, idempotency, day = submission_row
     same = (level, bytes(codes), withdrawal_sha256) == (
         parcel.level.number,
         parcel.reports.codes,
@@ -147,8 +147,8 @@ def _day(stored: date | str) -> date:
     return stored if not isinstance(stored, str) else date.fromisoformat(stored)
 
 
-def _already_spent(sender: Sender, parcel: Parcel) -> Refusal:
-    spent = row("SELECT 1 FROM ledger_spend WHERE account = %s AND study = %s", sender.account, parcel.study.id)
+def _already_spent(sender: Submitter, parcel: ValidatedSubmission) -> Refusal:
+    spent = fetch_one("SELECT 1 FROM ledger_spend WHERE account = %s AND study = %s", sender.account, parcel.study.id)
     if spent:
         return Refusal("withdrawn", "you answered this study and withdrew; it can be answered once")
     return Refusal("already-submitted", "this withdrawal key or submission is already in use; make a new one")

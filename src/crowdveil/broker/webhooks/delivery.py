@@ -41,7 +41,7 @@ Resolve = Callable[[str, int], list[str]]
 
 def look_up(host: str, port: int) -> list[str]:
     """The addresses behind a name, as the system finds them."""
-    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)]
+    return [str(address[4][0]) for address in socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Target:
     tls: bool
 
 
-def target_of(url: str, *, resolve: Resolve = look_up) -> Target:
+def resolve_target(url: str, *, resolve: Resolve = look_up) -> Target:
     """Only https to public addresses, unless the operator allows a private network."""
     parts = urlsplit(url)
     allowed = ("http", "https") if settings.WEBHOOKS_TO_PRIVATE_ADDRESSES else ("https",)
@@ -63,13 +63,13 @@ def target_of(url: str, *, resolve: Resolve = look_up) -> Target:
         raise Refusal("invalid", "the address of a webhook must start with https:// and carry no user name")
     port = _port(parts)
     try:
-        found = resolve(parts.hostname, port)
+        addresses = resolve(parts.hostname, port)
     except (OSError, UnicodeError):
         raise Refusal("invalid", f"the host {parts.hostname} of the webhook is not known") from None
-    if not settings.WEBHOOKS_TO_PRIVATE_ADDRESSES and not all(map(is_public, found)):
+    if not settings.WEBHOOKS_TO_PRIVATE_ADDRESSES and not all(map(is_public, addresses)):
         raise Refusal("invalid", "the address of a webhook must be public")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(found[0], parts.hostname, port, path, parts.scheme == "https")
+    return Target(addresses[0], parts.hostname, port, path, parts.scheme == "https")
 
 
 def _port(parts: SplitResult) -> int:
@@ -111,7 +111,7 @@ def post(target: Target, body: bytes, headers: dict[str, str], *, context: ssl.S
     """Whether the server took it; anything but a 2xx, a redirect included, is a no."""
     connection = http.client.HTTPConnection(target.host, target.port, timeout=_SECONDS)
     try:
-        connection.sock = _connected(target, context)
+        connection.sock = _connect(target, context)
         with _deadline(connection.sock):
             connection.request("POST", target.path, body, headers)
             return 200 <= connection.getresponse().status < 300
@@ -121,7 +121,7 @@ def post(target: Target, body: bytes, headers: dict[str, str], *, context: ssl.S
         connection.close()
 
 
-def _connected(target: Target, context: ssl.SSLContext | None) -> socket.socket:
+def _connect(target: Target, context: ssl.SSLContext | None) -> socket.socket:
     plain = socket.create_connection((target.address, target.port), _SECONDS)
     if not target.tls:
         return plain

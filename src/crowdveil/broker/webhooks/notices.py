@@ -13,11 +13,11 @@ from datetime import timedelta
 from typing import Literal
 
 from crowdveil.broker import clock
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.models import Study
-from crowdveil.broker.webhooks.delivery import post, target_of
+from crowdveil.broker.webhooks.delivery import post, resolve_target
 from crowdveil.broker.webhooks.models import Notice, Webhook
 
 Event = Literal["study.pilot", "study.opened", "study.filled", "study.closed", "study.published", "results.ready"]
@@ -30,7 +30,7 @@ def create(owner: str, url: str, events: list[str]) -> Webhook:
     if not _looking_up.acquire(blocking=False):
         raise Refusal("not-ready", "another webhook's address is being looked up; try again")
     try:
-        target_of(url)
+        resolve_target(url)
     finally:
         _looking_up.release()
     return Webhook.objects.create(owner_id=owner, url=url, events=" ".join(events), secret=secrets.token_hex(32))
@@ -38,7 +38,7 @@ def create(owner: str, url: str, events: list[str]) -> Webhook:
 
 def announce(study: Study, event: str) -> None:
     """Queue the notice inside the transaction of what it is about; that a study is filled, once for ever."""
-    with write():
+    with write_transaction():
         if event == "study.filled":
             unannounced = Study.objects.filter(id=study.id, filled_announced=False)
             if not unannounced.update(filled_announced=True):
@@ -88,6 +88,6 @@ def _deliver(notice: Notice) -> bool:
     headers = {"Content-Type": "application/json"}
     headers |= sign(notice.webhook.secret, notice.id, int(time.time()), notice.body)
     try:
-        return post(target_of(notice.webhook.url), notice.body.encode(), headers)
+        return post(resolve_target(notice.webhook.url), notice.body.encode(), headers)
     except Refusal:
         return False

@@ -41,7 +41,7 @@ class Shipped:
 
 def serve(request: HttpRequest, name: str = "index.html") -> HttpResponse:
     """A file of the app; the entry page for the bare address."""
-    file = shipped(name or "index.html")
+    file = load_shipped_file(name or "index.html")
     if request.method not in ("GET", "HEAD") or file is None:
         return not_found(request)
     unchanged = request.headers.get("If-None-Match") == file.tag
@@ -55,7 +55,7 @@ def serve(request: HttpRequest, name: str = "index.html") -> HttpResponse:
 
 
 @lru_cache(maxsize=256)
-def shipped(name: str) -> Shipped | None:
+def load_shipped_file(name: str) -> Shipped | None:
     """Read once per process: a page must not change while somebody uses it."""
     parts = name.split("/")
     suffix = "." + parts[-1].rpartition(".")[2]
@@ -64,12 +64,12 @@ def shipped(name: str) -> Shipped | None:
         return None
     if any(not part or part.startswith(".") for part in parts):
         return None
-    found = files("crowdveil") / "device"
+    device_files = files("crowdveil") / "device"
     for part in parts:
-        found = found / part
-    if not found.is_file():
+        device_files = device_files / part
+    if not device_files.is_file():
         return None
-    content = found.read_bytes()
+    content = device_files.read_bytes()
     kind = _TYPES.get(suffix) or mimetypes.types_map.get(suffix, "application/octet-stream")
     return Shipped(
         content, kind, f'"{hashlib.sha256(content).hexdigest()}"', _policy(content if suffix == ".html" else b"")

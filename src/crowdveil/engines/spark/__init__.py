@@ -9,7 +9,7 @@ holds parameters, never reports.
 from crowdveil.engines.spark.connection import one_task_per_file, open_spark
 from crowdveil.engines.spark.fit import fit_on_spark, fit_packed, methods_on_spark
 from crowdveil.engines.spark.job import pack_on_spark
-from crowdveil.engines.spark.read import SparkReports, read_spark, unprotected
+from crowdveil.engines.spark.read import SparkReports, read_spark, unprotected_reports
 from crowdveil.engines.spark.warm_start import SparkStart, read_spark_start
 
 __all__ = [
@@ -23,5 +23,5 @@ __all__ = [
     "pack_on_spark",
     "read_spark",
     "read_spark_start",
-    "unprotected",
+    "unprotected_reports",
 ]

@@ -19,8 +19,8 @@ import numpy as np
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from crowdveil.engines.serialization import added, statistics_of
-from crowdveil.engines.spark.dataframe_rows import CHUNKS, Batches, add_chunks, chunk_rows, row
+from crowdveil.engines.serialization import add_chunks, join_statistics
+from crowdveil.engines.spark.dataframe_rows import CHUNKS, Batches, add_chunk_group, chunk_rows, row
 from crowdveil.inference.protocols import Parameters, Statistics, add
 
 
@@ -55,7 +55,7 @@ class DiskExchange:
     def total(self, rows: DataFrame) -> Statistics:
         """Added in the order of the blocks, so that a job always gives the same digits."""
         total: Statistics = {}
-        for _, file in sorted((number, label) for label, number, _ in collected(rows)):
+        for _, file in sorted((number, label) for label, number, _ in collect_chunks(rows)):
             part = _read(file)
             total = add(total, part) if total else {name: np.asarray(part[name], np.float64) for name in part}
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -84,25 +84,25 @@ class SparkExchange:
 
     def total(self, rows: DataFrame) -> Statistics:
         if self.small:
-            return summed(collected(rows))
-        return statistics_of(collected(rows.groupBy("label", "chunk").applyInPandas(add_chunks, CHUNKS)))
+            return sum_chunks(collect_chunks(rows))
+        return join_statistics(collect_chunks(rows.groupBy("label", "chunk").applyInPandas(add_chunk_group, CHUNKS)))
 
 
-def collected(chunks: DataFrame) -> list[tuple[str, int, bytes]]:
+def collect_chunks(chunks: DataFrame) -> list[tuple[str, int, bytes]]:
     """Through Arrow where Spark may: rows one by one would take longer than the pass."""
     frame = chunks.toPandas()
     return [(row.label, int(row.chunk), bytes(row.data)) for row in frame.itertuples()]
 
 
-def summed(rows: list[tuple[str, int, bytes]]) -> Statistics:
+def sum_chunks(rows: list[tuple[str, int, bytes]]) -> Statistics:
     """The chunks of all tasks as one sum."""
     parts: dict[tuple[str, int], list[bytes]] = {}
     for label, chunk, data in rows:
         parts.setdefault((label, chunk), []).append(data)
-    return statistics_of([(label, chunk, added(label, each)) for (label, chunk), each in parts.items()])
+    return join_statistics([(label, chunk, add_chunks(label, each)) for (label, chunk), each in parts.items()])
 
 
 def _read(file: str) -> dict[str, Any]:
     with Path(file).open("rb") as stream:
-        found: dict[str, Any] = pickle.load(stream)
-    return found
+        payload: dict[str, Any] = pickle.load(stream)
+    return payload

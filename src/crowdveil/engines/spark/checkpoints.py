@@ -28,23 +28,23 @@ class SparkNotes:
 
     def write(self, name: str, data: bytes) -> None:
         last = self._count.get(name)
-        count = 1 + (last if last is not None else max((count for count, _ in self._found(name)), default=0))
+        count = 1 + (last if last is not None else max((count for count, _ in self._read_copies(name)), default=0))
         row = self.spark.createDataFrame([(count, bytearray(data))], "count long, data binary")
         row.coalesce(1).write.mode("overwrite").parquet(self._place(name, count))
         self._count[name] = count
 
     def read(self, name: str) -> bytes | None:
-        return max(self._found(name), default=(0, None))[1]
+        return max(self._read_copies(name), default=(0, None))[1]
 
-    def _found(self, name: str) -> list[tuple[int, bytes]]:
-        found = []
-        for place in (0, 1):
+    def _read_copies(self, name: str) -> list[tuple[int, bytes]]:
+        copies = []
+        for slot in (0, 1):
             try:
-                row = self.spark.read.parquet(self._place(name, place)).first()
+                row = self.spark.read.parquet(self._place(name, slot)).first()
             except AnalysisException:
                 continue  # nothing was written there, or not all of it
-            found += [] if row is None else [(int(row["count"]), bytes(row["data"]))]
-        return found
+            copies += [] if row is None else [(int(row["count"]), bytes(row["data"]))]
+        return copies
 
     def _place(self, name: str, count: int) -> str:
         return f"{self.folder}/{name}-{count % 2}"

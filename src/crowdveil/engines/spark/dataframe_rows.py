@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from crowdveil.engines.serialization import NO_QUESTIONS, DuplicateError, Packed, added, chunks_of, pack
+from crowdveil.engines.serialization import NO_QUESTIONS, DuplicateError, Packed, add_chunks, pack, split_statistics
 from crowdveil.inference.protocols import Statistics
 
 Batches = Iterator[pa.RecordBatch]
@@ -67,8 +67,8 @@ def packed_rows(batches: Batches, n_channels: int, n_options: int) -> Batches:
         for packed in pack(pa.Table.from_batches(tables)):
             counts = np.bincount(packed.block.channel, minlength=n_channels).tolist()
             named = np.bincount(packed.block.report, minlength=n_options).tolist() if n_options else []
-            told = {"n_questions": len(packed.questions), "by_channel": counts, "by_option": named}
-            yield row(PACKED, questions=packed.questions, payload=packed.to_bytes(), **told)
+            summary = {"n_questions": len(packed.questions), "by_channel": counts, "by_option": named}
+            yield row(PACKED, questions=packed.questions, payload=packed.to_bytes(), **summary)
     except DuplicateError as twice:
         yield row(PACKED, duplicate=str(twice))
 
@@ -100,8 +100,8 @@ def blocks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Packed]:
             cells = {name: batch.column(name)[index] for name in batch.schema.names}
             # Views of Arrow's memory, and where it may be written the block's arrays are too.
             questions = cells["questions"].values if "questions" in cells else NO_QUESTIONS
-            kept = cells["kept"].as_buffer() if "kept" in cells else None
-            yield Packed.from_bytes(cells["payload"].as_buffer(), questions, kept)
+            raw_block = cells["kept"].as_buffer() if "kept" in cells else None
+            yield Packed.from_bytes(cells["payload"].as_buffer(), questions, raw_block)
 
 
 def chunks_at(files: list[str]) -> list[tuple[str, int, bytes]]:
@@ -125,12 +125,12 @@ def state_row(packed: Packed, names: str = STATE) -> pa.RecordBatch:
 
 
 def chunk_rows(statistics: Statistics, names: str = CHUNKS) -> Batches:
-    for label, chunk, data in chunks_of(statistics):
+    for label, chunk, data in split_statistics(statistics):
         yield row(names, label=label, chunk=chunk, data=data)
 
 
-def add_chunks(rows: Any) -> Any:
+def add_chunk_group(rows: Any) -> Any:
     """One chunk of one array from all tasks: a pandas frame in, one row out."""
     first = rows.iloc[[0]].copy()
-    first["data"] = [added(rows["label"].iloc[0], [bytes(data) for data in rows["data"]])]
+    first["data"] = [add_chunks(rows["label"].iloc[0], [bytes(data) for data in rows["data"]])]
     return first

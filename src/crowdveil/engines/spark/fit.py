@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.engines.spark.connection import one_task_per_file
-from crowdveil.engines.spark.job import Job, hashed, pack_on_spark
+from crowdveil.engines.spark.job import Job, hash_value, pack_on_spark
 from crowdveil.engines.spark.passes import SparkBlocks
-from crowdveil.engines.spark.read import SparkReports, codes_of, median_per_worker
+from crowdveil.engines.spark.read import SparkReports, find_worker_codes, median_per_worker
 from crowdveil.engines.spark.results import EstimateRows, write_workers
-from crowdveil.engines.spark.warm_start import SparkStart, carried, keep_start
+from crowdveil.engines.spark.warm_start import SparkStart, align_parameters, keep_start
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference import METHODS, Auto
 from crowdveil.inference.base import IterativeMethod, Method, Modelled, Recalling
 from crowdveil.inference.engine.em import Run, run
 from crowdveil.inference.estimation import configuration, known_truth, meaning
-from crowdveil.inference.methods.auto import choose, explained
+from crowdveil.inference.methods.auto import add_reason, choose
 from crowdveil.inference.protocols import Closing, Judged, Judgement, Model, lasting
 
 
@@ -63,10 +63,10 @@ def fit_packed(
     """The same for a table that has been packed already: several methods can look at one."""
     _check(method)
     with one_task_per_file(job.reports.spark):
-        return _fitted(method, job, str(output), start, start_out, workers_out)
+        return _fit_job(method, job, str(output), start, start_out, workers_out)
 
 
-def _fitted(
+def _fit_job(
     method: Method,
     job: Job,
     output: str,
@@ -74,11 +74,11 @@ def _fitted(
     start_out: str | Path | None,
     workers_out: str | Path | None,
 ) -> Estimate:
-    chosen, why = _resolved(method, job)
+    chosen, why = _resolve_method(method, job)
     model = _model(chosen, job, start)
     identity = {"method": chosen.name, "settings": _settings(chosen)}
     session = SparkBlocks(model, job, identity, keeps=chosen.tallies)
-    done = _iterated(chosen, session, leap=start is not None)
+    done = _iterate(chosen, session, leap=start is not None)
     judgement = Judgement()
     if isinstance(model, Judged):
         judgement = model.judgement(done.parameters, job.by_channel)
@@ -96,7 +96,7 @@ def _fitted(
     if start_out is not None and done.parameters:
         keep_start(start_out, chosen, job, done.parameters)
     estimate = _pointer(chosen, session, done, (judgement, closing.judgement), output)
-    return estimate if why is None else explained(estimate, why)
+    return estimate if why is None else add_reason(estimate, why)
 
 
 def methods_on_spark() -> list[str]:
@@ -112,7 +112,7 @@ def _check(method: Method) -> None:
         )
 
 
-def _resolved(method: Method, job: Job) -> tuple[Method, str | None]:
+def _resolve_method(method: Method, job: Job) -> tuple[Method, str | None]:
     """The method that runs, and why it was chosen if it was."""
     if isinstance(method, Auto):
         return choose(job.context, lambda: median_per_worker(job.reports))
@@ -123,11 +123,15 @@ def _model(method: Method, job: Job, start: SparkStart | None) -> Model:
     assert isinstance(method, Modelled)
     model = method.model(job.context)
     if start is not None:
-        model = method.model(replace(job.context, start=carried(start, method, model, job)))
-    return method.recalling(model, codes_of(job.workers, method.history)) if isinstance(method, Recalling) else model
+        model = method.model(replace(job.context, start=align_parameters(start, method, model, job)))
+    return (
+        method.recalling(model, find_worker_codes(job.workers, method.history))
+        if isinstance(method, Recalling)
+        else model
+    )
 
 
-def _iterated(method: Method, session: SparkBlocks, *, leap: bool) -> Run:
+def _iterate(method: Method, session: SparkBlocks, *, leap: bool) -> Run:
     """Run the shared driver over the blocks, from the last checkpoint if there is one."""
     assert isinstance(method, Modelled)
     if not method.max_iter:
@@ -147,8 +151,8 @@ def _iterated(method: Method, session: SparkBlocks, *, leap: bool) -> Run:
 
 
 def _settings(method: Method) -> str:
-    told = {name: sorted(map(str, getattr(method, name, {}).items())) for name in ("gold", "history")}
-    return hashed(configuration(method) | told)
+    mappings = {name: sorted(map(str, getattr(method, name, {}).items())) for name in ("gold", "history")}
+    return hash_value(configuration(method) | mappings)
 
 
 def _gold_codes(method: object, job: Job) -> dict[Hashable, int]:

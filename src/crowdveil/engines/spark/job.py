@@ -18,11 +18,11 @@ from crowdveil.engines.checkpoints import Notes
 from crowdveil.engines.serialization import FORM
 from crowdveil.engines.spark.checkpoints import notes_in
 from crowdveil.engines.spark.dataframe_rows import PACKED, Batches, packed_rows
-from crowdveil.engines.spark.read import SparkReports, checked, coded, numbered_workers, refused, workers_in
+from crowdveil.engines.spark.read import SparkReports, check_rows, encode_rows, numbered_workers, row_error, workers_in
 from crowdveil.errors import InputError
 from crowdveil.files.problems import answered_twice
 from crowdveil.files.reports import domain_json
-from crowdveil.inference.engine.blocks import are_answers, rarest_of
+from crowdveil.inference.engine.blocks import are_answers, min_option_count
 from crowdveil.inference.protocols import Context
 
 REPORTS_PER_TASK = 5_000_000
@@ -70,7 +70,7 @@ class Job:
             sizes.n_workers,
             sizes.n_questions,
             sum(sizes.by_channel),
-            rarest=rarest_of(np.array(sizes.by_option, dtype=np.int64)),
+            rarest=min_option_count(np.array(sizes.by_option, dtype=np.int64)),
         )
 
 
@@ -80,13 +80,13 @@ def pack_on_spark(reports: SparkReports, work: str | Path, *, n_blocks: int | No
     notes = notes_in(folder, reports.spark)
     left = notes.read(_NOTE) if resume else None
     if left is not None:
-        found = json.loads(left)
-        check_same(found["table"], _identity(reports))
-        return Job(reports, folder, notes, Sizes(**found["sizes"]), found["packing"], True)
-    rows, n_rows = checked(reports)
+        checkpoint = json.loads(left)
+        check_same(checkpoint["table"], _identity(reports))
+        return Job(reports, folder, notes, Sizes(**checkpoint["sizes"]), checkpoint["packing"], True)
+    rows, n_rows = check_rows(reports)
     workers, n_workers = numbered_workers(reports, folder)
     n_tasks = n_blocks or max(2, -(-n_rows // REPORTS_PER_TASK))
-    n_questions, *counts = _pack(coded(rows, workers, reports.channels), folder, n_tasks, reports)
+    n_questions, *counts = _pack(encode_rows(rows, workers, reports.channels), folder, n_tasks, reports)
     check_complete(sum(counts[0]), n_rows, folder)
     job = Job(reports, folder, notes, Sizes(n_workers, n_questions, n_tasks, *counts), uuid4().hex, False)
     # Written last: whoever finds the note finds everything it speaks of.
@@ -102,8 +102,8 @@ def _identity(reports: SparkReports) -> dict[str, str]:
         # First, because nothing else in the folder can be read if it differs.
         "version of crowdveil": f"{__version__}, form {FORM}",
         "source": reports.source,
-        "channels": hashed(channels),
-        "domain": hashed(domain_json(reports.domain)),
+        "channels": hash_value(channels),
+        "domain": hash_value(domain_json(reports.domain)),
     }
 
 
@@ -112,8 +112,8 @@ def check_same(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
     for name, value in ours.items():
         if value != theirs.get(name):
             short = name in ("version of crowdveil", "source", "method")
-            said = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
-            raise InputError(f"the job in this folder has {said}", fix="repeat its command, or do not resume")
+            difference = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
+            raise InputError(f"the job in this folder has {difference}", fix="repeat its command, or do not resume")
 
 
 def check_complete(packed: int, n_rows: int, folder: str) -> None:
@@ -125,7 +125,7 @@ def check_complete(packed: int, n_rows: int, folder: str) -> None:
         )
 
 
-def hashed(value: object) -> str:
+def hash_value(value: object) -> str:
     """A value that is too long for a note."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -146,6 +146,6 @@ def _pack(rows: DataFrame, folder: str, n_tasks: int, reports: SparkReports) -> 
     blocks = written.select("n_questions", "by_channel", "by_option", "duplicate").collect()
     for block in blocks:
         if block["duplicate"] is not None:
-            raise refused(answered_twice(), f"question {block['duplicate']!r}")
+            raise row_error(answered_twice(), f"question {block['duplicate']!r}")
     by_channel, by_option = (np.sum([block[name] for block in blocks], axis=0) for name in ("by_channel", "by_option"))
     return sum(block["n_questions"] for block in blocks), by_channel.tolist(), by_option.tolist()

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame
 
-from crowdveil.engines.serialization import Packed, begun, finished, looked, stepped, with_gold
-from crowdveil.engines.spark.broadcast import DiskExchange, Exchange, SparkExchange, summed
+from crowdveil.engines.serialization import Packed, prepare_packed, run_diagnostics, run_pass, run_results, with_gold
+from crowdveil.engines.spark.broadcast import DiskExchange, Exchange, SparkExchange, sum_chunks
 from crowdveil.engines.spark.dataframe_rows import (
     CHUNKS,
     STATE,
@@ -106,7 +106,7 @@ class SparkBlocks:
 
         def lay_out(batches: Batches) -> Batches:
             for packed in blocks(batches):
-                yield state_row(begun(with_gold(packed, gold), model, keeps=keeps))
+                yield state_row(prepare_packed(with_gold(packed, gold), model, keeps=keeps))
 
         self._write(tasks.mapInArrow(lay_out, STATE), 0)
         self.generation = 0
@@ -135,13 +135,15 @@ class SparkBlocks:
 
     def look(self, parameters: Parameters) -> Statistics:
         model = self.model
-        return self._counted("payload", parameters=parameters, count=lambda packed, known: looked(packed, model, known))
+        return self._sum_over_blocks(
+            "payload", parameters=parameters, count=lambda packed, known: run_diagnostics(packed, model, known)
+        )
 
     def _counting(self, parameters: Parameters) -> Statistics:
         """Statistics only: the states stay as they are, and nothing but them is read."""
         model = self.model
-        return self._counted(
-            "payload", parameters=parameters, count=lambda packed, known: stepped(packed, model, known)[0]
+        return self._sum_over_blocks(
+            "payload", parameters=parameters, count=lambda packed, known: run_pass(packed, model, known)[0]
         )
 
     def _remembering(self, parameters: Parameters) -> Statistics:
@@ -152,7 +154,7 @@ class SparkBlocks:
         def count(batches: Batches) -> Batches:
             total, known = Statistics(), given()
             for packed in blocks(batches):
-                statistics, moved = stepped(packed, model, known)
+                statistics, moved = run_pass(packed, model, known)
                 total = add(total, statistics)
                 yield state_row(moved, STEP)
             keep_modules()
@@ -169,7 +171,7 @@ class SparkBlocks:
 
         def one(batches: Batches) -> Batches:
             for packed in blocks(batches):
-                yield rows(packed.questions, finished(packed, model, parameters, floor))
+                yield rows(packed.questions, run_results(packed, model, parameters, floor))
 
         return tasks.mapInArrow(one, rows.schema)
 
@@ -178,33 +180,33 @@ class SparkBlocks:
         model, context = self.model, self.job.context
 
         def count(packed: Packed, known: Parameters) -> Statistics:
-            return method.tally(packed.rows, finished(packed, model, known), context)
+            return method.tally(packed.rows, run_results(packed, model, known), context)
 
-        return self._counted("payload", "kept", parameters=parameters, count=count)
+        return self._sum_over_blocks("payload", "kept", parameters=parameters, count=count)
 
-    def _counted(
+    def _sum_over_blocks(
         self, *columns: str, parameters: Parameters, count: Callable[[Packed, Parameters], Statistics]
     ) -> Statistics:
         """What `count` finds in each block under these parameters, summed over all blocks."""
         exchange = self._exchange()
-        given, (tasks, blocks) = exchange.send(parameters), self._blocks(*columns, per_task=COUNTED_PER_TASK)
+        receive, (tasks, blocks) = exchange.send(parameters), self._blocks(*columns, per_task=COUNTED_PER_TASK)
 
         def work(batches: Batches) -> Batches:
-            total, known = Statistics(), given()
+            total, known = Statistics(), receive()
             for packed in blocks(batches):
                 total = add(total, count(packed, known))
             keep_modules()
             yield from exchange.back(total)
 
-        return self._weighed(exchange.total(tasks.mapInArrow(work, CHUNKS)))
+        return self._add_weights(exchange.total(tasks.mapInArrow(work, CHUNKS)))
 
     def _written_total(self) -> Statistics:
         """The sum of the statistics that stand beside the states."""
         files = self._files()
         if files and self._small:
-            return self._weighed(summed(chunks_at(files)))
+            return self._add_weights(sum_chunks(chunks_at(files)))
         rows = self._read().filter("label is not null").select("label", "chunk", "data")
-        return self._weighed(SparkExchange(self._small).total(rows))
+        return self._add_weights(SparkExchange(self._small).total(rows))
 
     def _exchange(self) -> Exchange:
         """By files if tasks and driver share a disk: the blocks that tasks wrote can be seen from here."""
@@ -212,7 +214,7 @@ class SparkBlocks:
             return DiskExchange(str(Path(self.job.folder, "exchange").absolute()))
         return SparkExchange(self._small)
 
-    def _weighed(self, total: Statistics) -> Statistics:
+    def _add_weights(self, total: Statistics) -> Statistics:
         self._bytes = self.job.sizes.n_tasks * sum(value.nbytes for value in total.values())
         return total
 

@@ -57,14 +57,14 @@ def read_spark(spark: SparkSession, path: str | Path, domain: Domain | None = No
         frame = spark.read.option("header", True).option("escape", '"').csv(text)
     else:
         frame = spark.read.parquet(text)
-    found = find_columns(frame.columns, ["worker", "question", ("report", "answer")], ["channel"], Path(text).name)
-    frame = frame.select(*(F.col(f"`{name}`").cast("string").alias(ours) for ours, name in found.items()))
-    if "report" not in found:
-        return unprotected(frame, domain, source=text)
+    columns = find_columns(frame.columns, ["worker", "question", ("report", "answer")], ["channel"], Path(text).name)
+    frame = frame.select(*(F.col(f"`{name}`").cast("string").alias(ours) for ours, name in columns.items()))
+    if "report" not in columns:
+        return unprotected_reports(frame, domain, source=text)
     channels, own_domain = channels_beside(Path(text), _inside(Path(text)))
-    if "channel" not in found and len(channels) != 1:
-        raise refused(no_channel_column(), Path(text).name)
-    if "channel" not in found:
+    if "channel" not in columns and len(channels) != 1:
+        raise row_error(no_channel_column(), Path(text).name)
+    if "channel" not in columns:
         frame = frame.withColumn("channel", F.lit("0"))
     return SparkReports(frame, channels, domain or own_domain, text)
 
@@ -77,14 +77,14 @@ def _inside(path: Path) -> bytes | None:
     return (pq.read_schema(files[0]).metadata or {}).get(METADATA_KEY)
 
 
-def unprotected(frame: DataFrame, domain: Domain | None = None, *, source: str = "") -> SparkReports:
+def unprotected_reports(frame: DataFrame, domain: Domain | None = None, *, source: str = "") -> SparkReports:
     """Answers given without privacy: the identity channel; without a domain, the values seen are the options."""
-    given = frame.filter("answer is not null and answer <> ''").withColumnRenamed("answer", "report")
-    domain = domain or _choices_seen(given, source)
-    return SparkReports(given.withColumn("channel", F.lit("0")), (identity(domain),), domain, source)
+    answered = frame.filter("answer is not null and answer <> ''").withColumnRenamed("answer", "report")
+    domain = domain or _choices_seen(answered, source)
+    return SparkReports(answered.withColumn("channel", F.lit("0")), (identity(domain),), domain, source)
 
 
-def coded(checked: DataFrame, workers: DataFrame, channels: tuple[AnyChannel, ...]) -> DataFrame:
+def encode_rows(checked: DataFrame, workers: DataFrame, channels: tuple[AnyChannel, ...]) -> DataFrame:
     """Checked rows as question, worker code and report code; channel and number only where they say anything."""
     codes = workers.withColumnRenamed("code", "worker_code")
     columns = [
@@ -108,14 +108,16 @@ def numbered_workers(reports: SparkReports, folder: str) -> tuple[DataFrame, int
     ordered = reports.frame.select("worker").filter("worker is not null and worker <> ''").distinct().sort("worker")
     counted = ordered.withColumn("part", F.spark_partition_id()).mapInArrow(_count_on, _COUNTED)
     counted.write.mode("overwrite").parquet(f"{folder}/workers-counted")
-    kept = spark.read.schema(_COUNTED).parquet(f"{folder}/workers-counted")
-    sizes = sorted((row["part"], row["size"]) for row in kept.groupBy("part").agg(F.count("*").alias("size")).collect())
+    stored = spark.read.schema(_COUNTED).parquet(f"{folder}/workers-counted")
+    sizes = sorted(
+        (row["part"], row["size"]) for row in stored.groupBy("part").agg(F.count("*").alias("size")).collect()
+    )
     offsets = np.cumsum([0, *(size for _, size in sizes)]).tolist()
     starts = spark.createDataFrame(
         [(part, int(offset)) for (part, _), offset in zip(sizes, offsets, strict=False)] or [(0, 0)],
         "part int, start long",
     )
-    codes = kept.join(F.broadcast(starts), "part").select("worker", (F.col("start") + F.col("place")).alias("code"))
+    codes = stored.join(F.broadcast(starts), "part").select("worker", (F.col("start") + F.col("place")).alias("code"))
     codes.write.mode("overwrite").parquet(f"{folder}/workers")
     return workers_in(spark, folder), int(offsets[-1])
 
@@ -125,7 +127,7 @@ def workers_in(spark: SparkSession, folder: str) -> DataFrame:
     return spark.read.schema("worker string, code long").parquet(f"{folder}/workers")
 
 
-def codes_of(workers: DataFrame, wanted: Iterable[Hashable]) -> dict[Hashable, int]:
+def find_worker_codes(workers: DataFrame, wanted: Iterable[Hashable]) -> dict[Hashable, int]:
     """The codes of these workers, as far as they are in the table; nobody else's come to the driver."""
     names = [(str(name),) for name in wanted]
     if not names:
@@ -145,18 +147,18 @@ def _count_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Number the rows of one partition in the order in which they come."""
     seen = 0
     for batch in batches:
-        place = pa.array(np.arange(seen, seen + batch.num_rows, dtype=np.int64))
+        codes = pa.array(np.arange(seen, seen + batch.num_rows, dtype=np.int64))
         seen += batch.num_rows
-        yield pa.RecordBatch.from_arrays([batch.column(0), batch.column(1), place], names=["worker", "part", "place"])
+        yield pa.RecordBatch.from_arrays([batch.column(0), batch.column(1), codes], names=["worker", "part", "place"])
 
 
-def checked(reports: SparkReports) -> tuple[DataFrame, int]:
+def check_rows(reports: SparkReports) -> tuple[DataFrame, int]:
     """The rows with report codes and how many there are, or the sentence about the first kind of bad row."""
     spark, channels = reports.spark, reports.channels
     outputs = spark.createDataFrame(_outputs(channels), "of int, spelled string, code int")
     noisy = [index for index, channel in enumerate(channels) if isinstance(channel, NoiseRecord)]
-    place = F.expr("try_cast(channel as int)")
-    rows = reports.frame.withColumn("of_channel", place)
+    channel_index = F.expr("try_cast(channel as int)")
+    rows = reports.frame.withColumn("of_channel", channel_index)
     rows = rows.join(
         F.broadcast(outputs),
         (F.col("of_channel") == F.col("of")) & F.col("report").eqNullSafe(F.col("spelled")),
@@ -175,7 +177,7 @@ def checked(reports: SparkReports) -> tuple[DataFrame, int]:
     ).first()
     assert counts is not None
     if counts["rows"] == 0:
-        raise refused(no_rows(reports.source or "the table"))
+        raise row_error(no_rows(reports.source or "the table"))
     for name, test in problems.items():
         if counts[name]:
             raise _refusal(name, rows.filter(test).first(), channels)
@@ -184,16 +186,16 @@ def checked(reports: SparkReports) -> tuple[DataFrame, int]:
 
 def _refusal(name: str, row: Any, channels: tuple[AnyChannel, ...]) -> FileError:
     if name in ("worker", "question"):
-        return refused(empty_id(name))
+        return row_error(empty_id(name))
     where = f"worker {row['worker']!r}, question {row['question']!r}"
     if name == "channel":
-        return refused(unknown_channel(len(channels), row["channel"]), where)
+        return row_error(unknown_channel(len(channels), row["channel"]), where)
     if isinstance(channels[row["of_channel"]], NoiseRecord):
-        return refused(not_a_number(), where)
-    return refused(unknown_report(row["of_channel"], row["report"]), where)
+        return row_error(not_a_number(), where)
+    return row_error(unknown_report(row["of_channel"], row["report"]), where)
 
 
-def refused(problem: Problem, where: str = "") -> FileError:
+def row_error(problem: Problem, where: str = "") -> FileError:
     """The words of a local table, with ids instead of a row number: a table on a cluster has none."""
     return FileError(problem.sentence, fix=problem.fix, field=problem.field, source=where)
 
@@ -211,7 +213,7 @@ def _outputs(channels: tuple[AnyChannel, ...]) -> list[tuple[int, str | None, in
 def _choices_seen(frame: DataFrame, source: str) -> Choices:
     seen = [row["report"] for row in frame.select("report").distinct().limit(_MAX_OPTIONS + 1).collect()]
     if not seen:
-        raise refused(no_rows(source or "the table"))
+        raise row_error(no_rows(source or "the table"))
     if len(seen) > _MAX_OPTIONS:
         fix = "name the options, or the scale LOW:HIGH[:STEP]"
         raise FileError(f"more than {_MAX_OPTIONS} different answers were seen", fix=fix)

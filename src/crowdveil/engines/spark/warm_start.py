@@ -34,13 +34,13 @@ class SparkStart:
 
 def keep_start(folder: str | Path, method: Method, job: Job, parameters: Parameters) -> None:
     """Leave in `folder` what a later warm start needs: ids and skills, no answers and no reports."""
-    place = str(folder)
-    job.workers.write.mode("overwrite").parquet(f"{place}/workers")
+    target = str(folder)
+    job.workers.write.mode("overwrite").parquet(f"{target}/workers")
     stream = io.BytesIO()
     about = json.dumps({"method": method.name, "domain": domain_json(job.reports.domain)}, sort_keys=True)
     stored: dict[str, Any] = {f"p:{name}": value for name, value in parameters.items()}
     np.savez(stream, about=np.array(about), **stored)
-    notes_in(place, job.reports.spark).write(_NOTE, stream.getvalue())
+    notes_in(target, job.reports.spark).write(_NOTE, stream.getvalue())
 
 
 def read_spark_start(spark: SparkSession, folder: str | Path) -> SparkStart:
@@ -55,7 +55,7 @@ def read_spark_start(spark: SparkSession, folder: str | Path) -> SparkStart:
     return SparkStart(about["method"], domain, parameters, spark.read.parquet(f"{folder}/workers"))
 
 
-def carried(start: SparkStart, method: Method, model: Model, job: Job) -> Parameters:
+def align_parameters(start: SparkStart, method: Method, model: Model, job: Job) -> Parameters:
     """The parameters for the workers of this table; newcomers begin as the average."""
     domain = json.dumps(domain_json(job.reports.domain), sort_keys=True)
     if (start.method, start.domain) != (method.name, domain):
@@ -65,11 +65,11 @@ def carried(start: SparkStart, method: Method, model: Model, job: Job) -> Parame
         return {}
     was = start.workers.withColumnRenamed("code", "was")
     pairs = job.workers.join(was, "worker").select("code", "was").toPandas().to_numpy(np.int64).reshape(-1, 2)
-    matched = {name: _matched(start.parameters[name], pairs, job.sizes.n_workers) for name in by_worker}
+    matched = {name: _match_workers(start.parameters[name], pairs, job.sizes.n_workers) for name in by_worker}
     return matched | {name: start.parameters[name] for name in shared}
 
 
-def _matched(values: NDArray[np.float64], pairs: NDArray[np.int64], n_workers: int) -> NDArray[np.float64]:
+def _match_workers(values: NDArray[np.float64], pairs: NDArray[np.int64], n_workers: int) -> NDArray[np.float64]:
     matched = np.repeat(values.mean(axis=0, keepdims=True).astype(values.dtype), n_workers, axis=0)
     matched[pairs[:, 0]] = values[pairs[:, 1]]
     return matched

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
-from crowdveil.inference.kernels.bincount import counted
+from crowdveil.inference.kernels.bincount import count_codes
 from crowdveil.inference.kernels.layout import kernels
 from crowdveil.inference.protocols import SINGLE_BLOCK_REPORTS, Block, Context, Parameters
 from crowdveil.reports import AnyChannel, Reports
@@ -18,12 +18,12 @@ LARGE_BLOCK_REPORTS = 2_500_000
 """About the size of blocks of a large table: only one at a time is held in two layouts, so memory stays low."""
 
 
-def context_of(reports: Reports, start: Parameters | None = None) -> Context:
+def table_context(reports: Reports, start: Parameters | None = None) -> Context:
     """The table without its rows."""
-    n_answered = int(np.count_nonzero(counted(reports.question, reports.n_questions)))
-    named = counted(reports.report, reports.domain.size) if are_answers(reports.channels) else np.zeros(0, np.int64)
+    n_answered = int(np.count_nonzero(count_codes(reports.question, reports.n_questions)))
+    named = count_codes(reports.report, reports.domain.size) if are_answers(reports.channels) else np.zeros(0, np.int64)
     sizes = reports.n_workers, n_answered, len(reports)
-    return Context(reports.domain, reports.channels, *sizes, start or {}, rarest_of(named))
+    return Context(reports.domain, reports.channels, *sizes, start or {}, min_option_count(named))
 
 
 def are_answers(channels: tuple[AnyChannel, ...]) -> bool:
@@ -31,7 +31,7 @@ def are_answers(channels: tuple[AnyChannel, ...]) -> bool:
     return bool(channels) and all(isinstance(channel, Channel) and channel.is_identity for channel in channels)
 
 
-def rarest_of(named: NDArray[np.int64]) -> int:
+def min_option_count(named: NDArray[np.int64]) -> int:
     """How often the rarest of those options occurs that do."""
     return int(named[named > 0].min(initial=named.max(initial=0)))
 
@@ -52,9 +52,9 @@ def cuts(counts: NDArray[np.int64], n_blocks: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate(([0], np.minimum(inner, len(counts)), [len(counts)])))
 
 
-def blocks_of(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = None) -> Iterator[Block]:
+def split_blocks(reports: Reports, n_blocks: int, gold: NDArray[np.int32] | None = None) -> Iterator[Block]:
     """One block after the other, each made when it is asked for; large tables in order are not copied."""
-    counts = counted(reports.question, reports.n_questions)
+    counts = count_codes(reports.question, reports.n_questions)
     borders = cuts(counts, n_blocks)
     ordered = len(reports) >= SINGLE_BLOCK_REPORTS and bool(np.all(reports.question[1:] >= reports.question[:-1]))
     for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):

@@ -9,7 +9,7 @@ from crowdveil.inference.acceleration import extrapolate
 from crowdveil.inference.engine.local import Passes
 from crowdveil.inference.parallel import crew
 from crowdveil.inference.protocols import Looking, Model, Parameters, Settling, Statistics
-from crowdveil.progress import tell
+from crowdveil.progress import report_progress
 
 SLACK = 1e-6
 """An objective that goes the wrong way by more than this share of itself is not rounding any more."""
@@ -48,10 +48,10 @@ def run(
 def _run(model: Model, loop: _Loop, parameters: Parameters, max_iter: int, accelerate: bool) -> Run:
     while loop.iterations < max_iter and not loop.converged:
         if accelerate and model.goal != "vanish" and loop.iterations + 3 <= max_iter and loop.trace:
-            parameters = _accelerated(loop, parameters)
+            parameters = _accelerate(loop, parameters)
         else:
             parameters = loop.step(parameters)
-        tell("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=loop.tol)
+        report_progress("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=loop.tol)
     if loop.iterations and isinstance(model, Looking):
         parameters = model.seen(loop.session.look(parameters), parameters)
     return Run(parameters, tuple(loop.trace), loop.iterations, loop.converged, loop.warnings(max_iter))
@@ -99,15 +99,15 @@ class _Loop:
         return better / (1.0 + abs(self.trace[-1]))
 
     def warnings(self, max_iter: int) -> tuple[str, ...]:
-        found = []
+        messages = []
         if not self.converged and max_iter > 0:
-            found.append(f"not converged after {self.iterations} iterations; raise max_iter or tol")
+            messages.append(f"not converged after {self.iterations} iterations; raise max_iter or tol")
         if self.wrong_way > SLACK:
-            found.append(f"the {self.model.objective} went the wrong way by {self.wrong_way:.1e} of itself")
-        return tuple(found)
+            messages.append(f"the {self.model.objective} went the wrong way by {self.wrong_way:.1e} of itself")
+        return tuple(messages)
 
 
-def _accelerated(loop: _Loop, first: Parameters) -> Parameters:
+def _accelerate(loop: _Loop, first: Parameters) -> Parameters:
     """Two plain steps, a leap along them, and back to the second step when the leap made it worse."""
     points = [first]
     while len(points) < 3:

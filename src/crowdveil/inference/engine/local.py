@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.engine.blocks import blocks_for, blocks_of
-from crowdveil.inference.parallel import crew, each, processors
+from crowdveil.inference.engine.blocks import blocks_for, split_blocks
+from crowdveil.inference.parallel import crew, pool_map, processors
 from crowdveil.inference.protocols import Block, Columns, Looking, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
 from crowdveil.validation import Rule, check_settings
@@ -63,7 +63,7 @@ class LocalEngine:
     def open(self, model: Model, reports: Reports, gold: NDArray[np.int32] | None = None) -> LocalSession:
         threads = self.threads or processors()
         # Blocks are made one after the other, and a model with a layout of its own lets go of the rows at once.
-        held = [_held(model, block) for block in blocks_of(reports, blocks_for(len(reports), threads), gold)]
+        held = [_open_block(model, block) for block in split_blocks(reports, blocks_for(len(reports), threads), gold)]
         return LocalSession(model, [block for block, _ in held], [state for _, state in held], threads)
 
 
@@ -81,12 +81,12 @@ class LocalSession:
             statistics, self.states[index] = self.model.e_step(self.blocks[index], parameters, self.states[index])
             return statistics
 
-        return self._summed(count)
+        return self._sum_over_blocks(count)
 
     def look(self, parameters: Parameters) -> Statistics:
         model = self.model
         assert isinstance(model, Looking)
-        return self._summed(lambda index: model.look(self.blocks[index], parameters, self.states[index]))
+        return self._sum_over_blocks(lambda index: model.look(self.blocks[index], parameters, self.states[index]))
 
     def finish(self, parameters: Parameters) -> Columns:
         def one(index: int) -> Columns:
@@ -97,7 +97,7 @@ class LocalSession:
         parts = list(self._each(one))
         return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
-    def _summed(self, work: Callable[[int], Statistics]) -> Statistics:
+    def _sum_over_blocks(self, work: Callable[[int], Statistics]) -> Statistics:
         total: Statistics = {}
         # Added in the order of the blocks, so that the same table gives the same bits every time.
         for statistics in self._each(work):
@@ -106,9 +106,9 @@ class LocalSession:
 
     def _each(self, work: Callable[[int], T]) -> Sequence[T]:
         with crew(self.threads):
-            return each(work, len(self.blocks))
+            return pool_map(work, len(self.blocks))
 
 
-def _held(model: Model, block: Block) -> tuple[Block, State]:
+def _open_block(model: Model, block: Block) -> tuple[Block, State]:
     state = model.begin(block)
     return block if model.keeps_rows else block.without_rows(), state

@@ -16,7 +16,7 @@ def pieces(n: int, size: int = PIECE, start: int = 0) -> list[slice]:
     return [slice(first, min(first + size, n)) for first in range(start, n, size)]
 
 
-def counted(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
+def count_codes(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
     """How often each code occurs."""
     total = np.zeros(size, dtype=np.int64)
     for piece in pieces(len(codes)):
@@ -24,7 +24,7 @@ def counted(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
     return total
 
 
-def summed(codes: NDArray[Any], weights: Callable[[slice], NDArray[Any]], size: int) -> NDArray[np.float64]:
+def sum_by_code(codes: NDArray[Any], weights: Callable[[slice], NDArray[Any]], size: int) -> NDArray[np.float64]:
     """The sum of the weights at each code; the weights are made piece by piece."""
     total = np.zeros(size)
     for piece in pieces(len(codes)):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.kernels.bincount import counted
+from crowdveil.inference.kernels.bincount import count_codes
 from crowdveil.inference.protocols import Block
 
 TILE_BYTES = 1 << 18
@@ -57,10 +57,10 @@ class Layout:
         """How many tiles it takes to hold all questions."""
         return parts(len(self.answered), self.question_bits)
 
-    def rows_of(self, asked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def find_rows(self, asked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cell and the question of every row of the questions that are `asked` about."""
-        found = [self._rows_below(below, asked) for below in range(self.n_down)]
-        cell, question = (np.concatenate(column) for column in zip(*found, strict=True))
+        pieces = [self._rows_below(below, asked) for below in range(self.n_down)]
+        cell, question = (np.concatenate(column) for column in zip(*pieces, strict=True))
         return cell, question
 
     def _rows_below(self, below: int, asked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -89,7 +89,7 @@ def row_kernels() -> ModuleType:
     return import_module("crowdveil.inference.kernels.weighted")
 
 
-def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int, n_options: int) -> Layout:
+def build_layout(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int, n_options: int) -> Layout:
     """Lay a block out; where most cells would stay empty, only those that occur get a place."""
     n_cells, cells = n_workers * n_symbols, None
     cell = block.worker.astype(np.int32 if n_cells < 2**31 else np.int64) * n_symbols + symbol
@@ -100,7 +100,7 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
     across = parts(n_cells, bits)
     sizes = np.zeros(parts(block.n_questions, bits) * across, dtype=np.int64)
     kernels().count_tiles(cell, block.question, across, bits, bits, sizes)
-    made = Layout(
+    layout = Layout(
         np.zeros(len(cell) + AHEAD, np.uint16),
         np.zeros(len(cell) + AHEAD, np.uint16),
         np.concatenate(([0], np.cumsum(sizes))),
@@ -108,10 +108,10 @@ def layout_of(block: Block, symbol: NDArray[Any], n_symbols: int, n_workers: int
         bits,
         n_cells,
         cells,
-        counted(block.question, block.n_questions) > 0,
+        count_codes(block.question, block.n_questions) > 0,
     )
-    kernels().lay_out(cell, block.question, made)
-    return made
+    kernels().lay_out(cell, block.question, layout)
+    return layout
 
 
 def _bits(n_cells: int, n_questions: int, n_rows: int, n_options: int) -> int:

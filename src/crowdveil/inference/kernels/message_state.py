@@ -38,7 +38,7 @@ class MessageState:
         return answered
 
 
-def state_of(block: Block, symbol: Array, message: Array, n_columns: int) -> MessageState:
+def build_message_state(block: Block, symbol: Array, message: Array, n_columns: int) -> MessageState:
     """The state before any message was sent: flat posteriors, in the precision of the messages."""
     starts = np.searchsorted(block.question, np.arange(block.n_questions + 1)).astype(np.int64)
     return MessageState(

@@ -65,9 +65,9 @@ def choice_sweep(
         _copy(classes, logs)
         for row in range(first, last):
             who, what = worker[row], symbol[row]
-            given, silent = share[who], (ONE - share[who]) * empty[what]
+            answered, silent = share[who], (ONE - share[who]) * empty[what]
             here = chance[row - first]
-            _speak(belief[who], message[row], given, silent, ability, guess[what], hit[what], here)
+            _speak(belief[who], message[row], answered, silent, ability, guess[what], hit[what], here)
             _times(joint, here)
             if (row - first) % at_once == at_once - 1:
                 _flush(joint, logs)
@@ -76,7 +76,7 @@ def choice_sweep(
         unlikely = 1.0
         for row in range(first, last):
             who, what = worker[row], symbol[row]
-            given, silent = share[who], (ONE - share[who]) * empty[what]
+            answered, silent = share[who], (ONE - share[who]) * empty[what]
             mass, fresh = _listen(posterior[question], chance[row - first], hit[what])
             # Without the report the truths have the weights posterior / chance; it is 1 / mass likely, given them.
             unlikely *= mass
@@ -86,7 +86,7 @@ def choice_sweep(
             message[row] = fresh if message[row] < 0 else damping * message[row] + (1 - damping) * fresh
             heard = message[row]
             for kind in range(len(ability)):
-                product[who, kind] *= given * (ability[kind] * heard + guess[what, kind]) + silent
+                product[who, kind] *= answered * (ability[kind] * heard + guess[what, kind]) + silent
             waiting[who] += 1
             if waiting[who] == at_once:
                 waiting[who] = 0
@@ -202,14 +202,14 @@ def scale_sweep(
         _copy(prior, now)
         for row in range(first, last):
             who, what = worker[row], symbol[row]
-            given, silent = share[who], (ONE - share[who]) * empty[what]
-            _mix(belief[who], message[row], given, silent, table[what], cavity, chance[row - first])
+            answered, silent = share[who], (ONE - share[who]) * empty[what]
+            _mix(belief[who], message[row], answered, silent, table[what], cavity, chance[row - first])
             _multiply(now, chance[row - first])
         moved += _replace(now, posterior[question])
         for row in range(first, last):
             who, what = worker[row], symbol[row]
-            given, silent = share[who], (ONE - share[who]) * empty[what]
-            _average(posterior[question], chance[row - first], given, silent, table[what], weight, message[row])
+            answered, silent = share[who], (ONE - share[who]) * empty[what]
+            _average(posterior[question], chance[row - first], answered, silent, table[what], weight, message[row])
             for spread in range(n_spreads):
                 total[who, spread] += np.log(message[row, spread])
     return moved

@@ -23,12 +23,12 @@ def choice_chances(
     empty: Array,
 ) -> Array:
     """Report × option: how likely each report is if the option is the truth, by what else its worker reported."""
-    given, silent = share[worker][:, None], ((1 - share[worker]) * empty[symbol])[:, None]
-    old = given * (ability * np.maximum(message, 0)[:, None] + guess[symbol]) + silent
+    answered, silent = share[worker][:, None], ((1 - share[worker]) * empty[symbol])[:, None]
+    old = answered * (ability * np.maximum(message, 0)[:, None] + guess[symbol]) + silent
     weight = belief[worker] / np.where(message[:, None] >= 0, old, 1.0)
     weight /= weight.sum(axis=1, keepdims=True)
     able, guessed = weight @ ability, (weight * guess[symbol]).sum(axis=1)
-    chance: Array = given * (able[:, None] * hit[symbol] + guessed[:, None]) + silent
+    chance: Array = answered * (able[:, None] * hit[symbol] + guessed[:, None]) + silent
     return chance
 
 

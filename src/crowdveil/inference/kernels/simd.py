@@ -12,7 +12,7 @@ _READ, _KEEP, _DATA = 0, 3, 1
 
 
 @intrinsic(prefer_literal=True)
-def add_row(typing: Any, target: Any, place: Any, source: Any, origin: Any, width: Any) -> Any:
+def add_row(typing: Any, target: Any, offset: Any, source: Any, origin: Any, width: Any) -> Any:
     """target[place] += source[origin] for C-ordered tables of `width` columns; the target may be the wider type."""
     if not isinstance(width, types.IntegerLiteral):
         return None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.inference.kernels.bincount import pieces
 from crowdveil.inference.kernels.simd import add_row
-from crowdveil.inference.parallel import shared_out
+from crowdveil.inference.parallel import parallel_slices
 
 Array = NDArray[Any]
 UNROLLED = 12
@@ -63,7 +63,7 @@ def log_shares(counts: Array, prior: Array, logs: Array, seen: Array) -> None:
             shares(counts[part], prior, smallest, factor, logs[part], seen[part])
             np.log(logs[part], out=logs[part])
 
-    shared_out(work, len(counts), row)
+    parallel_slices(work, len(counts), row)
 
 
 def column_sums(table: Array) -> Array:

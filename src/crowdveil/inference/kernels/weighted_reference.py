@@ -14,8 +14,8 @@ def weighted_sums(
     question: Array, worker: Array, value: Array, share: Array, weight: Array, n_questions: int
 ) -> tuple[Array, Array]:
     """By question: the sums of weight × value and of weight × share."""
-    own = weight[worker]
-    return _sums(question, own * value, n_questions), _sums(question, own * share, n_questions)
+    row_weight = weight[worker]
+    return _sums(question, row_weight * value, n_questions), _sums(question, row_weight * share, n_questions)
 
 
 def residual_sums(
@@ -32,8 +32,8 @@ def residual_sums(
 
 def tally(question: Array, worker: Array, votes: Array, worth: Array, weight: Array, n_questions: int) -> Array:
     """By question and option: the sum of votes, each counted by its worker's weight and its own worth."""
-    own = weight[worker] * worth
-    return np.stack([_sums(question, own * column, n_questions) for column in votes.T], axis=1)
+    row_weight = weight[worker] * worth
+    return np.stack([_sums(question, row_weight * column, n_questions) for column in votes.T], axis=1)
 
 
 def agreements(

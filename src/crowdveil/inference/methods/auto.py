@@ -12,7 +12,7 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Scale
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import Method
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.methods.channel_bp import ChannelBP
 from crowdveil.inference.methods.channel_em import ChannelEM
 from crowdveil.inference.methods.dawid_skene import DawidSkene
@@ -41,16 +41,16 @@ class Auto(Method):
     summary: ClassVar[str] = "the method that suits the domain and the channels; says which and why"
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        method, why = choose(context_of(reports), lambda: _per_worker(reports))
+        method, why = choose(table_context(reports), lambda: _per_worker(reports))
         estimate = method.fit(reports, start)
-        return explained(estimate, why)
+        return add_reason(estimate, why)
 
 
-def explained(estimate: Estimate, why: str) -> Estimate:
+def add_reason(estimate: Estimate, why: str) -> Estimate:
     """The estimate of the method that was chosen, and the reason."""
     warnings = (f"auto chose {estimate.method}: {why}", *estimate.warnings)
-    told = {"chosen_by": Auto.name, "why": why}
-    return replace(estimate, warnings=warnings, provenance=dict(estimate.provenance) | told)
+    reason = {"chosen_by": Auto.name, "why": why}
+    return replace(estimate, warnings=warnings, provenance=dict(estimate.provenance) | reason)
 
 
 def choose(context: Context, per_worker: Callable[[], float]) -> tuple[Method, str]:

@@ -12,13 +12,20 @@ from typing import Annotated, ClassVar, Literal
 
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, gold_codes, judged, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import (
+    align_parameters,
+    attach_floor,
+    build_estimate,
+    fit_model,
+    gold_codes,
+    warm_start_parameters,
+)
 from crowdveil.inference.models.categorical_em import Precision, working_precision
-from crowdveil.inference.models.message_passing import reading, skills_of
-from crowdveil.inference.models.model_averaging import EitherModel, belief_of
+from crowdveil.inference.models.message_passing import reading, summarize_skills
+from crowdveil.inference.models.model_averaging import BiasAveragedModel, read_belief
 from crowdveil.inference.models.worker_type import TypeModel
-from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, class_pull, noise_of, table_channels
+from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, channel_noise, class_pull, table_channels
 from crowdveil.inference.priors.worker_types import MANY_OPTIONS, worker_types
 from crowdveil.inference.protocols import Closing, Context, Parameters, Statistics, start_names
 from crowdveil.reports import Reports
@@ -49,7 +56,7 @@ class ChannelBP(IterativeMethod):
     precision: Precision = "float32"
     gold: Mapping[Hashable, object] = field(default_factory=dict)
 
-    def model(self, context: Context) -> TypeModel | EitherModel:
+    def model(self, context: Context) -> TypeModel | BiasAveragedModel:
         emission = reading(context)
         channels = table_channels(context.channels)
         model = TypeModel(
@@ -60,30 +67,34 @@ class ChannelBP(IterativeMethod):
             type_weight=self.type_weight,
             class_prior=None if self.classes == "even" else class_pull(channels, self.class_smoothing),
             # As much as one report is worth of an unprotected answer: noise hides what tells leanings from classes.
-            lean=1 / noise_of(channels),
+            lean=1 / channel_noise(channels),
             damping=self.damping,
         )
         if self.classes != "weighed" or not 1 < emission.n_options <= MANY_OPTIONS:
             return model
         shared = {name: getattr(model, name) for name in ("context", "emission", "precision")}
-        return EitherModel(classes=model, leaning=replace(model, class_prior=None, lean=1.0), **shared)
+        return BiasAveragedModel(classes=model, leaning=replace(model, class_prior=None, lean=1.0), **shared)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports))
+        model = self.model(table_context(reports))
         model = replace(model, context=replace(model.context, start=_start(self, model, reports, start)))
         gold = gold_codes(self.gold, reports)
         done, columns = fit_model(self, model, reports, gold)
-        return judged(finished(self, model, reports, done, columns, start), model, done.parameters, reports, gold)
+        return attach_floor(
+            build_estimate(self, model, reports, done, columns, start), model, done.parameters, reports, gold
+        )
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         types = worker_types(context.domain.size)
-        return Closing(skills_of(belief_of(parameters), types.skill, "the probability of a right answer"))
+        return Closing(summarize_skills(read_belief(parameters), types.skill, "the probability of a right answer"))
 
 
-def _start(method: ChannelBP, model: TypeModel | EitherModel, reports: Reports, start: Estimate | None) -> Parameters:
+def _start(
+    method: ChannelBP, model: TypeModel | BiasAveragedModel, reports: Reports, start: Estimate | None
+) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    known = known_start(method, start, reports)
+    known = warm_start_parameters(method, start, reports)
     by_worker, shared = start_names(model, known)
-    found = {name: known[name] for name in shared}
-    typical = {name: found[name.replace("belief", "log_types")] for name in by_worker}
-    return found | {name: carried_over(start, name, reports, value) for name, value in typical.items()}
+    parameters = {name: known[name] for name in shared}
+    typical = {name: parameters[name.replace("belief", "log_types")] for name in by_worker}
+    return parameters | {name: align_parameters(start, name, reports, value) for name, value in typical.items()}

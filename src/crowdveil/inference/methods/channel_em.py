@@ -18,18 +18,24 @@ from crowdveil.bounds.information import scale_floor
 from crowdveil.domain import Scale
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, judged, known_start
-from crowdveil.inference.kernels.message_state import MessageState, message_kernels, state_of
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import (
+    align_parameters,
+    attach_floor,
+    build_estimate,
+    fit_model,
+    warm_start_parameters,
+)
+from crowdveil.inference.kernels.message_state import MessageState, build_message_state, message_kernels
 from crowdveil.inference.models.categorical_em import Precision, working_precision
-from crowdveil.inference.models.message_passing import MessageModel, reading, skills_of
+from crowdveil.inference.models.message_passing import MessageModel, reading, summarize_skills
 from crowdveil.inference.observations.debiasing import table_channels
 from crowdveil.inference.observations.response_rate import count_answered, shares
 from crowdveil.inference.priors.noise_scale import factors, first_spreads, fitted_spreads
 from crowdveil.inference.priors.truth import ON_LEVELS, TruthLaw
 from crowdveil.inference.priors.truth_grid import TruthGrid, finest, quantiles, truth_grid
 from crowdveil.inference.protocols import Block, Closing, Columns, Context, Judgement, Parameters, Statistics
-from crowdveil.inference.uncertainty.summaries import ENDS, LEVEL, normalised
+from crowdveil.inference.uncertainty.summaries import ENDS, LEVEL, normalize_logs
 from crowdveil.reports import Reports
 from crowdveil.validation import AtLeastOne, Number, Positive
 
@@ -53,7 +59,7 @@ class ChannelEMModel(MessageModel):
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
         message = np.ones((len(symbol), len(self.grid.spreads) + 1), dtype=self.precision)
-        return state_of(block, symbol, message, len(self.grid.points))
+        return build_message_state(block, symbol, message, len(self.grid.points))
 
     def e_step(self, block: Block, parameters: Parameters, state: MessageState) -> tuple[Statistics, MessageState]:
         if "share" not in parameters:
@@ -63,12 +69,12 @@ class ChannelEMModel(MessageModel):
         moved = message_kernels().scale_sweep(
             *self._inputs(parameters, state, self.grid), prior, state.posterior, total
         )
-        return self.swept(total, moved, state, "points"), state
+        return self.sweep_statistics(total, moved, state, "points"), state
 
     def _inputs(self, parameters: Parameters, state: MessageState, grid: TruthGrid) -> tuple[Array, ...]:
         """Rows, beliefs and tables as the kernels take them."""
         rows = state.starts, state.worker, state.symbol, state.message
-        return *rows, *self.believed(parameters), self.tables(grid), self.empty()
+        return *rows, *self.worker_beliefs(parameters), self.tables(grid), self.empty()
 
     def tables(self, grid: TruthGrid) -> Array:
         """P(symbol | truth, spread), symbol × spread × point."""
@@ -78,14 +84,14 @@ class ChannelEMModel(MessageModel):
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
             return {**self.first(shares(statistics)), **parameters}
-        belief = normalised(statistics["messages"] + parameters["log_spreads"])
+        belief = normalize_logs(statistics["messages"] + parameters["log_spreads"])
         log_spreads = np.log(fitted_spreads(belief.sum(axis=0), self.grid.spreads, self.spread_weight))
-        law = TruthLaw.read(parameters["law"]).fitted(self.grid, statistics["points"], self.truth_weight)
+        law = TruthLaw.read(parameters["law"]).refit(self.grid, statistics["points"], self.truth_weight)
         return {
             "belief": statistics["messages"] + log_spreads,
             "share": parameters["share"],
             "log_spreads": log_spreads,
-            "law": law.written(),
+            "law": law.to_array(),
             "prior": law.weights(self.grid),
         }
 
@@ -96,7 +102,7 @@ class ChannelEMModel(MessageModel):
             "belief": np.tile(log_spreads, (self.context.n_workers, 1)),
             "share": share,
             "log_spreads": log_spreads,
-            "law": law.written(),
+            "law": law.to_array(),
             "prior": law.weights(self.grid),
         }
 
@@ -107,7 +113,7 @@ class ChannelEMModel(MessageModel):
         value, low, high = quantiles(grids[0], logs[:1], priors[:1], (0.5, *ENDS))
         if len(logs) > 1:
             low, high = quantiles(grids[0], logs, priors, ENDS)
-        return self._said([np.clip(value, low, high), low, high], state.answered) | {
+        return self._build_columns([np.clip(value, low, high), low, high], state.answered) | {
             "confidence": np.where(state.answered, LEVEL, 0.0)
         }
 
@@ -135,7 +141,7 @@ class ChannelEMModel(MessageModel):
         message_kernels().scale_logs(*self._inputs(parameters, state, grid), logs)
         return logs
 
-    def _said(self, found: list[Array], known: Array) -> Columns:
+    def _build_columns(self, found: list[Array], known: Array) -> Columns:
         """Value and interval; of truths on the scale, the posterior of the latent number's nearest one."""
         low, high = float(self.grid.numbers.min()), float(self.grid.numbers.max())
         if self.truths == "on-scale":
@@ -162,21 +168,23 @@ class ChannelEMModel(MessageModel):
             spread=spread,
             known=1 / spread**2 if spread > 0 else 0.0,
         )
-        said = () if floor.informative else (floor.sentence,)
-        return Judgement(floor, (*said, *self._too_exact(parameters)))
+        warnings = () if floor.informative else (floor.sentence,)
+        return Judgement(floor, (*warnings, *self._too_exact(parameters)))
 
     def _too_exact(self, parameters: Parameters) -> tuple[str, ...]:
         """A warning where levels are too many to be looked between, and most workers are as exact as can be told."""
         if len(self.grid.levels) or np.exp(parameters["log_spreads"][0]) < 0.5:
             return ()
         least = f"{self.grid.spreads[0]:.2g}"
-        said = f"most workers err by {least} or less, which is not told apart here; intervals may be too short or long"
-        return (said,)
+        warning = (
+            f"most workers err by {least} or less, which is not told apart here; intervals may be too short or long"
+        )
+        return (warning,)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         grid = finest(self.grid)
         law, nothing = TruthLaw.read(parameters["law"]), np.zeros((1, len(grid.points)))
-        return self._said(quantiles(grid, [nothing], [law.parts(grid)], (0.5, *ENDS)), answered)
+        return self._build_columns(quantiles(grid, [nothing], [law.parts(grid)], (0.5, *ENDS)), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,15 +224,15 @@ class ChannelEM(IterativeMethod):
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(self, reports, start)))
+        model = self.model(table_context(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return judged(finished(self, model, reports, done, columns, start), model, done.parameters, reports)
+        return attach_floor(build_estimate(self, model, reports, done, columns, start), model, done.parameters, reports)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        grid, belief = _grid(context), normalised(parameters["belief"])
+        grid, belief = _grid(context), normalize_logs(parameters["belief"])
         # Answering at random counts as the whole range.
         spreads = np.append(grid.spreads, grid.range)
-        return Closing(skills_of(belief, spreads, "the standard deviation of a worker's errors"))
+        return Closing(summarize_skills(belief, spreads, "the standard deviation of a worker's errors"))
 
 
 def _grid(rows: Context | Reports) -> TruthGrid:
@@ -233,9 +241,9 @@ def _grid(rows: Context | Reports) -> TruthGrid:
 
 def _start(method: ChannelEM, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's beliefs; a worker it did not know begins as any other."""
-    known, grid = known_start(method, start, reports, "belief", *ChannelEMModel.shared), _grid(reports)
+    known, grid = warm_start_parameters(method, start, reports, "belief", *ChannelEMModel.shared), _grid(reports)
     # How fine the grid is depends on the channels, too.
     if not known or (len(known["prior"]), len(known["log_spreads"])) != (len(grid.points), len(grid.spreads) + 1):
         return {}
-    belief = carried_over(start, "belief", reports, known["log_spreads"])
+    belief = align_parameters(start, "belief", reports, known["log_spreads"])
     return {"belief": belief, **{name: known[name] for name in ChannelEMModel.shared}}

@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, gold_codes, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import (
+    align_parameters,
+    build_estimate,
+    fit_model,
+    gold_codes,
+    warm_start_parameters,
+)
 from crowdveil.inference.models.categorical_em import Precision, working_precision
 from crowdveil.inference.models.confusion import ConfusionModel, Prior
-from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, noise_of, table_channels
-from crowdveil.inference.observations.likelihood import emission_of
+from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, channel_noise, table_channels
+from crowdveil.inference.observations.likelihood import build_emission
 from crowdveil.inference.priors.crowd import votes_by_symbol
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
@@ -31,7 +37,7 @@ PER_OPTION, PER_QUESTION = 14, 8
 """Answers per worker with every option, and per question, from which on confusions and truths need no crowd."""
 
 
-def _suited(context: Context) -> Literal["fitted", "reference"]:
+def _choose_prior(context: Context) -> Literal["fitted", "reference"]:
     """The prior that suits a table: the crowd's where a worker's own answers are few or noisy."""
     # Where an option is rare, its row of a confusion has a few answers, however many a worker gave.
     rich = context.rarest >= PER_OPTION * max(context.n_workers, 1)
@@ -80,10 +86,10 @@ class DawidSkene(IterativeMethod):
                 fix="use one-coin or majority",
             )
         channels = table_channels(context.channels)
-        prior, noise = _suited(context) if self.prior == "auto" else self.prior, noise_of(channels)
+        prior, noise = _choose_prior(context) if self.prior == "auto" else self.prior, channel_noise(channels)
         return ConfusionModel(
             context=context,
-            emission=emission_of(channels, n_options),
+            emission=build_emission(channels, n_options),
             precision=working_precision(self.precision, context.n_reports),
             prior=prior,
             noise=noise,
@@ -94,32 +100,32 @@ class DawidSkene(IterativeMethod):
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, self._start(reports, start)))
+        model = self.model(table_context(reports, self._start(reports, start)))
         if self.history:
             known = {worker: code for code, worker in enumerate(reports.workers.tolist()) if worker in self.history}
             model = self.recalling(model, known)
         # A warm start is spared the steep part of the climb; what is left is the slow end, where leaps pay.
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports), leap=model.context.warm)
-        confusion, classes = _confusion_of(done.parameters, reports.domain.size)
+        confusion, classes = _read_confusion(done.parameters, reports.domain.size)
         parameters = dict(done.parameters) | {"confusion": confusion, "classes": classes}
-        return finished(self, model, reports, done, columns, start, parameters=parameters)
+        return build_estimate(self, model, reports, done, columns, start, parameters=parameters)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        right = np.einsum("wtt,t->w", *_confusion_of(parameters, context.domain.size))
+        right = np.einsum("wtt,t->w", *_read_confusion(parameters, context.domain.size))
         skills = choice_skills(right, tally, "the probability of a right answer")
         return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""
-        known = known_start(self, start, reports, *ConfusionModel.by_worker, *ConfusionModel.shared)
+        known = warm_start_parameters(self, start, reports, *ConfusionModel.by_worker, *ConfusionModel.shared)
         if not known:
             return {}
         typical = {name: known[name].mean(axis=0) for name in ConfusionModel.by_worker}
         typical["skill"] = known["crowd"][0]
-        carried = {name: carried_over(start, name, reports, value) for name, value in typical.items()}
+        carried = {name: align_parameters(start, name, reports, value) for name, value in typical.items()}
         return carried | {name: known[name] for name in ConfusionModel.shared}
 
     def recalling(self, model: ConfusionModel, codes: Mapping[Hashable, int]) -> ConfusionModel:
@@ -149,8 +155,8 @@ def _earlier(worker: Hashable, counts: object, n_options: int | None = None) -> 
     return table
 
 
-def _confusion_of(parameters: Parameters, n_options: int) -> tuple[Array, Array]:
+def _read_confusion(parameters: Parameters, n_options: int) -> tuple[Array, Array]:
     """P(answer | truth), worker × truth × answer, and the shares of the classes."""
-    given = np.exp(parameters["log_confusion"][:, :n_options].astype(np.float64))
-    confusion = np.swapaxes(given / given.sum(axis=1, keepdims=True), 1, 2)
+    response = np.exp(parameters["log_confusion"][:, :n_options].astype(np.float64))
+    confusion = np.swapaxes(response / response.sum(axis=1, keepdims=True), 1, 2)
     return np.ascontiguousarray(confusion), np.exp(parameters["log_classes"])

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import estimate_of
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import assemble_estimate
 from crowdveil.inference.models.question_level import QuestionModel
 from crowdveil.inference.observations.debiasing import answering, plain_votes, table_channels
-from crowdveil.inference.observations.numeric import counts_of
+from crowdveil.inference.observations.numeric import count_by_channel
 from crowdveil.inference.protocols import Columns, Context, Rows
 from crowdveil.inference.uncertainty.proportions import Moments, least_of_chosen, moments, score_interval
-from crowdveil.inference.uncertainty.summaries import LEVEL, chosen
+from crowdveil.inference.uncertainty.summaries import LEVEL, choose_map
 from crowdveil.reports import Reports
 
 Array = NDArray[Any]
@@ -45,26 +45,26 @@ class Frequency(WithoutIteration):
         return QuestionModel(context, self)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        columns = self.columns(reports, context_of(reports))
+        columns = self.columns(reports, table_context(reports))
         bounds = {"low": columns["lows"], "high": columns["highs"]}
-        return estimate_of(self, reports, columns, level=LEVEL, parameters=bounds)
+        return assemble_estimate(self, reports, columns, level=LEVEL, parameters=bounds)
 
     def columns(self, rows: Rows, context: Context) -> Columns:
         """The shares with their bounds, `lows` and `highs`, and the commonest option."""
         channels = table_channels(context.channels)
         n_questions, n_options = rows.n_questions, context.domain.size
-        counts = counts_of(rows, len(channels))
+        counts = count_by_channel(rows, len(channels))
         votes = plain_votes(rows, channels, n_questions, n_options)
         shares, mass = _shares(votes, counts, channels)
-        found, answers = _moments(shares, mass, counts, channels), np.maximum(mass, 1e-12)[:, None]
-        low, high = score_interval(votes, answers, found)
+        moments, answers = _moments(shares, mass, counts, channels), np.maximum(mass, 1e-12)[:, None]
+        low, high = score_interval(votes, answers, moments)
         projected = project(shares)
         answered = counts.sum(axis=0) > 0
-        value, share = chosen(projected, answered)
+        value, share = choose_map(projected, answered)
         each, top = np.arange(n_questions), np.maximum(value, 0)
         # The projection may leave the interval of the raw share, which is then stretched to hold it.
         low, high = np.minimum(low, projected), np.maximum(high, projected)
-        least = np.minimum(least_of_chosen(votes, answers, found, top), low[each, top])
+        least = np.minimum(least_of_chosen(votes, answers, moments, top), low[each, top])
         return {
             "value": value,
             "confidence": share,

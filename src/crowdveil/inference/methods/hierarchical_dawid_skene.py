@@ -37,17 +37,23 @@ from scipy.special import expit, polygamma
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, gold_codes, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import (
+    align_parameters,
+    build_estimate,
+    fit_model,
+    gold_codes,
+    warm_start_parameters,
+)
 from crowdveil.inference.kernels.layout import Layout
 from crowdveil.inference.models.categorical_em import ChoiceModel, Precision, working_precision
 from crowdveil.inference.observations.debiasing import (
     CLASS_SMOOTHING,
+    channel_noise,
     channel_worth,
-    noise_of,
     table_channels,
 )
-from crowdveil.inference.observations.likelihood import TINY, emission_of
+from crowdveil.inference.observations.likelihood import TINY, build_emission
 from crowdveil.inference.observations.response_rate import answered_scores, shares
 from crowdveil.inference.priors.dirichlet_multinomial import STRENGTHS, Dirichlets, log_logistic
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
@@ -306,7 +312,7 @@ class HierarchicalDawidSkene(IterativeMethod):
 
     def model(self, context: Context) -> HierarchicalModel:
         channels = table_channels(context.channels)
-        emission = emission_of(channels, context.domain.size)
+        emission = build_emission(channels, context.domain.size)
         if context.n_workers * emission.n_symbols * emission.n_options > MAX_ENTRIES:
             raise InputError(
                 f"a confusion for each of {context.n_workers} workers, {emission.n_symbols} reports and"
@@ -319,19 +325,19 @@ class HierarchicalDawidSkene(IterativeMethod):
             emission=emission,
             precision=working_precision(self.precision, context.n_reports),
             reports_per_answer=reports,
-            noise=noise_of(channels),
+            noise=channel_noise(channels),
             # As in dawid-skene: free confusions can pass for lopsided classes.
-            class_prior=self.class_smoothing * noise_of(channels),
+            class_prior=self.class_smoothing * channel_noise(channels),
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, self._start(reports, start)))
+        model = self.model(table_context(reports, self._start(reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
         parameters = dict(done.parameters) | {
             "confusion": model.confusions(done.parameters),
             "classes": np.exp(done.parameters["log_classes"]),
         }
-        return finished(self, model, reports, done, columns, start, parameters=parameters)
+        return build_estimate(self, model, reports, done, columns, start, parameters=parameters)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -344,11 +350,11 @@ class HierarchicalDawidSkene(IterativeMethod):
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; of a worker it did not know, nothing is known."""
-        known = known_start(self, start, reports, *HierarchicalModel.by_worker, *HierarchicalModel.shared)
+        known = warm_start_parameters(self, start, reports, *HierarchicalModel.by_worker, *HierarchicalModel.shared)
         if not known:
             return {}
         counts = known["counts"]
-        if counts.shape[1] != emission_of(table_channels(reports.channels), reports.domain.size).n_symbols:
+        if counts.shape[1] != build_emission(table_channels(reports.channels), reports.domain.size).n_symbols:
             return {}
-        carried = carried_over(start, "counts", reports, np.zeros(counts.shape[1:]))
+        carried = align_parameters(start, "counts", reports, np.zeros(counts.shape[1:]))
         return {"counts": carried} | {name: known[name] for name in HierarchicalModel.shared}

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.estimation import from_columns
 from crowdveil.inference.models.question_level import CentreModel, Found
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
@@ -33,7 +33,7 @@ class Centring(WithoutIteration):
         return CentreModel(context, self)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        return from_columns(self, reports, self.model(context_of(reports)).at_once(reports))
+        return from_columns(self, reports, self.model(table_context(reports)).at_once(reports))
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)

@@ -9,13 +9,13 @@ import numpy as np
 
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.estimation import from_columns
 from crowdveil.inference.models.question_level import QuestionModel
-from crowdveil.inference.observations.debiasing import effective_counts, table_channels, votes_of
+from crowdveil.inference.observations.debiasing import effective_counts, table_channels, unbiased_votes
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_tally
-from crowdveil.inference.uncertainty.summaries import chosen, on_simplex, tied, wilson
+from crowdveil.inference.uncertainty.summaries import choose_map, find_ties, on_simplex, wilson
 from crowdveil.reports import Reports
 
 _FEW_TIES = 0.05
@@ -40,15 +40,15 @@ class Majority(WithoutIteration):
         return QuestionModel(context, self)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        return from_columns(self, reports, self.columns(reports, context_of(reports)))
+        return from_columns(self, reports, self.columns(reports, table_context(reports)))
 
     def columns(self, rows: Rows, context: Context) -> Columns:
         """The shares of the votes and the option that has most of them."""
         channels = table_channels(context.channels)
-        votes = votes_of(rows, channels, rows.n_questions, context.domain.size)
+        votes = unbiased_votes(rows, channels, rows.n_questions, context.domain.size)
         answered = np.bincount(rows.question, minlength=rows.n_questions) > 0
         shares = on_simplex(votes)
-        value, _ = chosen(votes, answered)
+        value, _ = choose_map(votes, answered)
         share = np.where(
             answered, np.take_along_axis(shares, np.maximum(value, 0)[:, None].astype(np.int64), 1)[:, 0], 0.0
         )
@@ -57,15 +57,15 @@ class Majority(WithoutIteration):
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         answered = columns["value"] >= 0
-        ties = {"ties": np.array([tied(columns["votes"], answered).sum(), answered.sum()], dtype=np.float64)}
+        ties = {"ties": np.array([find_ties(columns["votes"], answered).sum(), answered.sum()], dtype=np.float64)}
         return choice_tally(rows, columns, context) | ties
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         judgement = choice_judgement(tally, context)
-        return Closing(judgement=replace(judgement, warnings=(*judgement.warnings, *_said_of(*tally["ties"]))))
+        return Closing(judgement=replace(judgement, warnings=(*judgement.warnings, *_tie_warning(*tally["ties"]))))
 
 
-def _said_of(n_tied: float, n_answered: float) -> tuple[str, ...]:
+def _tie_warning(n_tied: float, n_answered: float) -> tuple[str, ...]:
     """A fixed rule for ties favours one option; nobody should read the values' shares without knowing how often."""
     if n_tied <= _FEW_TIES * n_answered:
         return ()

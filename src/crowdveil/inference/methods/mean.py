@@ -9,9 +9,17 @@ import numpy as np
 
 from crowdveil.inference.methods.location import Centring
 from crowdveil.inference.models.question_level import Centres, Ratios
-from crowdveil.inference.observations.numeric import counts_of, hides, noise_at, numbers_of, ratio, sums, tails_at
+from crowdveil.inference.observations.numeric import (
+    count_by_channel,
+    hides,
+    noise_at,
+    ratio,
+    read_numbers,
+    sums,
+    tails_at,
+)
 from crowdveil.inference.protocols import Context, Rows
-from crowdveil.inference.uncertainty.fieller import sums_of
+from crowdveil.inference.uncertainty.fieller import ratio_sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +37,17 @@ class Mean(Centring):
 
     def centres(self, rows: Rows, context: Context) -> Centres | Ratios:
         """The means; a mean varies as its answers do, the less the more of them there are."""
-        numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
+        numbers = read_numbers(rows, context.channels, context.domain, as_answers=self.as_answers)
         n = rows.n_questions
         if hides(context.channels) and not self.as_answers:
-            found = sums_of(numbers, numbers.question, (n,), context.domain)
-            return Ratios(found, counts_of(rows, len(context.channels)))
+            found = ratio_sums(numbers, numbers.question, (n,), context.domain)
+            return Ratios(found, count_by_channel(rows, len(context.channels)))
         count = sums(numbers.question, None, n)
         value = ratio(sums(numbers.question, numbers.value, n), count, context.domain)
         squares = sums(numbers.question, (numbers.value - value[numbers.question]) ** 2, n)
         freedom, scale = np.maximum(count - 1, 0), 1 / np.maximum(count, 1)
         if self.as_answers:
             return Centres(value, squares, freedom, scale, count > 0)
-        reports = counts_of(rows, len(context.channels))
+        reports = count_by_channel(rows, len(context.channels))
         noise, tails = (found(value, reports, context.channels, context.domain) for found in (noise_at, tails_at))
         return Centres(value, squares, freedom, scale, count > 0, noise, clipped=True, tails=tails)

@@ -13,14 +13,14 @@ from crowdveil.channel import Channel
 from crowdveil.domain import Domain
 from crowdveil.inference.methods.location import Centring
 from crowdveil.inference.models.question_level import Bounds, Centres, Cut
-from crowdveil.inference.observations.debiasing import answering, channel_worth, table_channels, votes_of
+from crowdveil.inference.observations.debiasing import answering, channel_worth, table_channels, unbiased_votes
 from crowdveil.inference.observations.numeric import (
     Numbers,
-    bounds_of,
-    counts_of,
+    count_by_channel,
+    domain_bounds,
     half_step,
     noise_at,
-    numbers_of,
+    read_numbers,
     sums,
 )
 from crowdveil.inference.protocols import Context, Rows
@@ -50,8 +50,8 @@ class Median(Centring):
         tables = [channel for channel in context.channels if isinstance(channel, Channel)]
         noisy = not all(channel.is_identity for channel in tables)
         if noisy and len(tables) == len(context.channels) and not self.as_answers:
-            return _debiased(rows, context)
-        numbers = numbers_of(rows, context.channels, context.domain, as_answers=self.as_answers)
+            return _debias_bounds(rows, context)
+        numbers = read_numbers(rows, context.channels, context.domain, as_answers=self.as_answers)
         return _middles(numbers, rows.n_questions, self._error(numbers, rows, context), context.domain)
 
     def _error(self, numbers: Numbers, rows: Rows, context: Context) -> Array | float:
@@ -59,12 +59,12 @@ class Median(Centring):
         if rows.number is None:
             # A median of levels is a level, or between two: the truth may lie anywhere within half a step.
             return half_step(context.domain) ** 2 / 3
-        n, low, high = rows.n_questions, *bounds_of(context.domain)
+        n, low, high = rows.n_questions, *domain_bounds(context.domain)
         count = np.maximum(sums(numbers.question, None, n), 1)
         mean = sums(numbers.question, numbers.value, n) / count
         squares = sums(numbers.question, (numbers.value - mean[numbers.question]) ** 2, n)
         noise = noise_at(
-            np.clip(mean, low, high), counts_of(rows, len(context.channels)), context.channels, context.domain
+            np.clip(mean, low, high), count_by_channel(rows, len(context.channels)), context.channels, context.domain
         )
         return rounding(context.domain, squares / np.maximum(count - 1, 1) - noise)
 
@@ -76,21 +76,21 @@ def _middles(numbers: Numbers, n_questions: int, error: Array | float, domain: D
     ranked = numbers.value[np.lexsort((numbers.value, numbers.question))] if len(numbers.value) else np.zeros(1)
     first = np.cumsum(count) - count
     lower, upper, left, right = (
-        ranked[np.clip(first + place, 0, len(ranked) - 1)]
-        for place in ((count - 1) // 2, count // 2, rank - 1, count - rank)
+        ranked[np.clip(first + rank_index, 0, len(ranked) - 1)]
+        for rank_index in ((count - 1) // 2, count // 2, rank - 1, count - rank)
     )
     value = np.where(count > 0, (lower + upper) / 2, 0.0)
     squares = freedom * count * worth * (right - left) ** 2
     # Where the middle is between two answers, there are two errors of rounding, and they halve in the average.
     levels = np.ndim(error) == 0
     rounded = error * np.where((lower == upper) | (not levels), 1.0, 0.5)
-    scale, cut = 1 / np.maximum(count, 1), _cut(numbers, count, left, right, domain) if levels else None
+    scale, cut = 1 / np.maximum(count, 1), _censored_spacing(numbers, count, left, right, domain) if levels else None
     return Centres(value, squares, freedom, scale, count > 0, rounded=rounded, levels=worth if levels else 0.0, cut=cut)
 
 
-def _cut(numbers: Numbers, count: Array, left: Array, right: Array, domain: Domain) -> Cut:
+def _censored_spacing(numbers: Numbers, count: Array, left: Array, right: Array, domain: Domain) -> Cut:
     """Where one of the two answers is at an end of the scale, all answers say how far apart they would have been."""
-    n, (low, high) = len(count), bounds_of(domain)
+    n, (low, high) = len(count), domain_bounds(domain)
     mean = sums(numbers.question, numbers.value, n) / np.maximum(count, 1)
     squares = sums(numbers.question, (numbers.value - mean[numbers.question]) ** 2, n)
     here = (count > 1) & ((left <= low) | (right >= high))
@@ -114,9 +114,9 @@ def _two_around(count: Array) -> tuple[Array, Array, Array]:
     return np.where(count > 1, rank, 1), worth, np.where(count > 1, 0.5 / chance, 0.0)
 
 
-def _debiased(rows: Rows, context: Context) -> Bounds:
+def _debias_bounds(rows: Rows, context: Context) -> Bounds:
     channels = table_channels(context.channels)
-    votes = votes_of(rows, channels, rows.n_questions, context.domain.size)
+    votes = unbiased_votes(rows, channels, rows.n_questions, context.domain.size)
     shares = on_simplex(votes)
     numbers = context.domain.numbers
     order = np.argsort(numbers)
@@ -139,7 +139,7 @@ def _to_the_ends(low: Array, high: Array, domain: Domain) -> tuple[Array, Array]
     Who answers with the last level may have meant anything beyond it, so those answers do not spread evenly around it:
     that a median lies within half a step of the end is all they tell.
     """
-    first, last = bounds_of(domain)
+    first, last = domain_bounds(domain)
     half = half_step(domain)
     return np.where(low < first + half, first, low), np.where(high > last - half, last, high)
 
@@ -176,14 +176,14 @@ def _crossing(places: Array, rising: Array, height: float) -> Array:
     each = np.arange(len(rising))
     start, climb = rising[each, first], rising[each, last] - rising[each, first]
     part = np.clip(np.divide(height - start, climb, out=np.zeros_like(climb), where=climb > 0), 0.0, 1.0)
-    found: Array = places[first] + part * (places[last] - places[first])
-    return found
+    crossing: Array = places[first] + part * (places[last] - places[first])
+    return crossing
 
 
 def _places(domain: Domain) -> tuple[Array, Array]:
     """Numbers on the scale, and for each (option × number) how much of an answer lies below it, less one half."""
     numbers, half = domain.numbers, half_step(domain)
-    low, high = bounds_of(domain)
+    low, high = domain_bounds(domain)
     places = np.linspace(low, high, _FINER * max(len(numbers) - 1, 1) + 1)
     below = np.clip((places - numbers[:, None] + half) / max(2 * half, 1e-12), 0.0, 1.0)
     return places, below - 0.5
@@ -201,14 +201,14 @@ def _variance(rows: Rows, context: Context, votes: Array, scores: Array) -> Arra
     """The variance of votes @ scores where their expectation is 0, question × number."""
     channels = table_channels(context.channels)
     worth = np.array([channel_worth(channel) for channel in channels])
-    weights, counts = worth / worth.max(), counts_of(rows, len(channels))
-    given = answering(votes.sum(axis=1), counts, channels, weights)[:, None]
+    weights, counts = worth / worth.max(), count_by_channel(rows, len(channels))
+    response_rate = answering(votes.sum(axis=1), counts, channels, weights)[:, None]
     total: Array = np.zeros((len(votes), scores.shape[1]))
     shares = on_simplex(votes)
     for channel, weight, count in zip(channels, weights, counts, strict=True):
         squares = channel.table @ (channel.votes[:, : len(scores)] @ scores) ** 2
         within = shares @ squares[: len(scores)]
         if channel.protects_participation:
-            within = given * within + (1 - given) * squares[-1]
+            within = response_rate * within + (1 - response_rate) * squares[-1]
         total += (count * weight**2)[:, None] * within
     return total

@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod, Method
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, gold_codes, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import (
+    align_parameters,
+    build_estimate,
+    fit_model,
+    gold_codes,
+    warm_start_parameters,
+)
 from crowdveil.inference.kernels.layout import Layout, kernels
 from crowdveil.inference.models.categorical_em import ChoiceModel, Precision, working_precision
-from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, class_pull, noise_of, table_channels
-from crowdveil.inference.observations.likelihood import emission_of
+from crowdveil.inference.observations.debiasing import CLASS_SMOOTHING, channel_noise, class_pull, table_channels
+from crowdveil.inference.observations.likelihood import build_emission
 from crowdveil.inference.priors.crowd import CrowdPrior, coins, deviations, no_errors, votes_by_symbol
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
@@ -108,19 +114,19 @@ class OneCoinModel(ChoiceModel):
         return float(statistics["log_likelihood"] + penalty)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        given, empty, right = statistics["given"], statistics["empty"], statistics["right"]
+        answered, empty, right = statistics["given"], statistics["empty"], statistics["right"]
         crowd = CrowdPrior.of(parameters["crowd"])
         if not crowd.settled:
-            crowd = crowd.fitted(statistics, parameters["skill"], no_errors(self.emission.n_options))
-            crowd = crowd.next(right, given, float(empty.sum()), self.noise)
+            crowd = crowd.refit(statistics, parameters["skill"], no_errors(self.emission.n_options))
+            crowd = crowd.next(right, answered, float(empty.sum()), self.noise)
         classes = np.ones(self.emission.n_options)
         if self.class_prior is not None and crowd.apart:
             classes = statistics["classes"] + self.class_prior
         return self.project(
             {
-                "skill": crowd.skills(right, given),
-                "given": np.divide(given, given + empty, out=np.ones_like(given), where=given + empty > 0),
-                "seen": given + crowd.skill,
+                "skill": crowd.skills(right, answered),
+                "given": np.divide(answered, answered + empty, out=np.ones_like(answered), where=answered + empty > 0),
+                "seen": answered + crowd.skill,
                 "log_classes": np.log(np.maximum(classes, LEAST)),
                 "crowd": crowd.array,
             }
@@ -173,20 +179,20 @@ class OneCoin(IterativeMethod):
 
     def model(self, context: Context) -> OneCoinModel:
         channels = table_channels(context.channels)
-        emission = emission_of(channels, context.domain.size)
+        emission = build_emission(channels, context.domain.size)
         return OneCoinModel(
             context=context,
             emission=emission,
             precision=working_precision(self.precision, context.n_reports),
-            noise=noise_of(channels),
+            noise=channel_noise(channels),
             class_prior=class_pull(channels, self.class_smoothing) if self.classes == "learned" else None,
             votes=votes_by_symbol(channels, emission.n_options),
         )
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, one_coin_start(self, reports, start)))
+        model = self.model(table_context(reports, one_coin_start(self, reports, start)))
         done, columns = fit_model(self, model, reports, gold_codes(self.gold, reports))
-        return finished(self, model, reports, done, columns, start)
+        return build_estimate(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -198,8 +204,8 @@ class OneCoin(IterativeMethod):
 
 def one_coin_start(method: Method, reports: Reports, start: Estimate | None) -> Parameters:
     """An earlier estimate's parameters; a worker it did not know begins with the average skill."""
-    known = known_start(method, start, reports, *OneCoinModel.by_worker, *OneCoinModel.shared)
+    known = warm_start_parameters(method, start, reports, *OneCoinModel.by_worker, *OneCoinModel.shared)
     if not known:
         return {}
-    carried = {name: carried_over(start, name, reports, known[name].mean()) for name in OneCoinModel.by_worker}
+    carried = {name: align_parameters(start, name, reports, known[name].mean()) for name in OneCoinModel.by_worker}
     return carried | {name: known[name] for name in OneCoinModel.shared}

@@ -15,13 +15,13 @@ from scipy.special import chdtrc
 
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import WithoutIteration
-from crowdveil.inference.engine.blocks import context_of
+from crowdveil.inference.engine.blocks import table_context
 from crowdveil.inference.engine.em import run
 from crowdveil.inference.engine.local import LocalEngine
-from crowdveil.inference.estimation import from_columns, judged
-from crowdveil.inference.observations.numeric import bounds_of, middle_of, noise_of_channel, numbers_of
+from crowdveil.inference.estimation import attach_floor, from_columns
+from crowdveil.inference.observations.numeric import domain_bounds, domain_middle, noise_of_channel, read_numbers
 from crowdveil.inference.protocols import Block, Columns, Context, Goal, Judgement, Parameters, Statistics
-from crowdveil.inference.uncertainty.fieller import Ratio, Sums, around, crowd_of, ratio_of, sums_of
+from crowdveil.inference.uncertainty.fieller import Ratio, Sums, around, fieller_ratio, pooled_covariance, ratio_sums
 from crowdveil.reports import Reports
 from crowdveil.validation import Rule, check_settings
 
@@ -57,10 +57,12 @@ class PopulationMean(WithoutIteration):
         return PopulationMeanModel(context=context, significance=self.significance)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports))
+        model = self.model(table_context(reports))
         session = LocalEngine(threads=1).open(model, reports)
         done = run(model, session, max_iter=self.max_iter, tol=self.tol)
-        return judged(from_columns(self, reports, session.finish(done.parameters)), model, done.parameters, reports)
+        return attach_floor(
+            from_columns(self, reports, session.finish(done.parameters)), model, done.parameters, reports
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +84,10 @@ class PopulationMeanModel:
         return {}
 
     def begin(self, block: Block) -> Sums:
-        rows = numbers_of(block, self.context.channels, self.context.domain, as_answers=False)
+        rows = read_numbers(block, self.context.channels, self.context.domain, as_answers=False)
         shape = (max(len(self.context.channels), 1), block.n_questions)
-        place = block.channel.astype(np.int64) * block.n_questions + rows.question
-        return sums_of(rows, place, shape, self.context.domain)
+        cell = block.channel.astype(np.int64) * block.n_questions + rows.question
+        return ratio_sums(rows, cell, shape, self.context.domain)
 
     def e_step(self, block: Block, parameters: Parameters, state: Sums) -> tuple[Statistics, Sums]:
         if not parameters:
@@ -98,7 +100,7 @@ class PopulationMeanModel:
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if parameters:
             return {**parameters, "p_value": np.array(_p_value(statistics))}
-        crowd, freedom = crowd_of(statistics), statistics["freedom"]
+        crowd, freedom = pooled_covariance(statistics), statistics["freedom"]
         covariance = self._covariance(crowd["covariance"], freedom)
         reports = statistics["count"]
         return {**crowd, "covariance": covariance, "freedom": freedom.sum(), "reports": reports}
@@ -108,7 +110,7 @@ class PopulationMeanModel:
 
     def finish(self, block: Block, parameters: Parameters, state: Sums) -> Columns:
         by_noise = self._weighting(parameters)[0] == "inverse-variance"
-        return _combined(state, parameters, by_noise=by_noise, context=self.context)
+        return _combine(state, parameters, by_noise=by_noise, context=self.context)
 
     def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         weighting, why = self._weighting(parameters)
@@ -142,24 +144,28 @@ class PopulationMeanModel:
         Where participation is hidden the two do not separate, and what was found at the level is taken.
         """
         channels, domain = self.context.channels, self.context.domain
-        low, high = bounds_of(domain)
+        low, high = domain_bounds(domain)
         gamma = np.array([noise_of_channel(channel, domain) for channel in channels] or [0.0])
         hidden = np.array([channel.protects_participation for channel in channels] or [False])
-        told = ~hidden & (freedom > 0)
-        trust = freedom[told] / np.maximum(own[0][told], 1e-12) ** 2
+        informative = ~hidden & (freedom > 0)
+        trust = freedom[informative] / np.maximum(own[0][informative], 1e-12) ** 2
         most = (high - low) ** 2 / 4
-        tau = float(np.clip(trust @ (own[0][told] - gamma[told]) / trust.sum(), 0, most)) if told.any() else most / 3
+        tau = (
+            float(np.clip(trust @ (own[0][informative] - gamma[informative]) / trust.sum(), 0, most))
+            if informative.any()
+            else most / 3
+        )
         alone = np.maximum(np.where(hidden & (freedom > 0), own[0], tau + gamma), 1e-12)
         return np.stack([alone, *np.where(hidden, own[1:], 0.0)])
 
 
-def _disagreement(found: Sums, parameters: Parameters) -> Statistics:
+def _disagreement(sums: Sums, parameters: Parameters) -> Statistics:
     """What two chi-squares need: single questions that differ, and levels that are shifted as a whole.
 
     A level's summed deviation has the covariance of residuals around the weighted mean of each question.
     """
-    ratio = ratio_of(found, parameters, parameters["covariance"][..., None])
-    used = (found.count >= 2) & (ratio.mass > 1e-9)
+    ratio = fieller_ratio(sums, parameters, parameters["covariance"][..., None])
+    used = (sums.count >= 2) & (ratio.mass > 1e-9)
     mean = np.divide(ratio.total, ratio.mass, out=np.zeros_like(ratio.mass), where=used)
     variance = around(ratio.variance, mean)
     # Answers that are all alike and hardly noisy do not vary at all around their mean.
@@ -187,15 +193,15 @@ def _p_value(statistics: Statistics) -> float:
     return min(1.0, 2 * min(single, shifted))
 
 
-def _combined(found: Sums, parameters: Parameters, *, by_noise: bool, context: Context) -> Columns:
+def _combine(sums: Sums, parameters: Parameters, *, by_noise: bool, context: Context) -> Columns:
     """Value and interval of each question: weighted sums of all levels, divided by what they rest on."""
     covariance = parameters["covariance"][..., None]
     weight = 1 / covariance[0] if by_noise else np.ones_like(covariance[0])
-    levels = ratio_of(found, parameters, covariance)
+    levels = fieller_ratio(sums, parameters, covariance)
     total, rests = ((weight * each).sum(axis=0) for each in (levels.total, levels.mass))
     whole = Ratio(total, rests, (weight**2 * levels.variance).sum(axis=1))
-    mass = (weight * found.mass).sum(axis=0)
-    raw = np.divide(whole.total, mass, out=np.zeros_like(mass), where=mass > 1e-9) + middle_of(context.domain)
+    mass = (weight * sums.mass).sum(axis=0)
+    raw = np.divide(whole.total, mass, out=np.zeros_like(mass), where=mass > 1e-9) + domain_middle(context.domain)
     # Variances are pooled over all questions, so their freedom is that of the whole table.
     freedom = np.full(len(raw), float(parameters["freedom"]))
-    return whole.columns(raw, freedom, found.count.sum(axis=0) > 0, context.domain)
+    return whole.columns(raw, freedom, sums.count.sum(axis=0) > 0, context.domain)

@@ -16,9 +16,9 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import finished, fit_model
-from crowdveil.inference.kernels.bincount import counted, summed
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import build_estimate, fit_model
+from crowdveil.inference.kernels.bincount import count_codes, sum_by_code
 from crowdveil.inference.kernels.layout import Layout
 from crowdveil.inference.methods.one_coin import LEAST, OneCoinModel, one_coin_start
 from crowdveil.inference.models.categorical_em import Precision, working_precision
@@ -53,14 +53,14 @@ class PrivateDawidSkeneModel(OneCoinModel):
         return float(statistics["log_likelihood"]) if parameters else float("nan")
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        given = statistics["given"]
+        answered = statistics["given"]
         # (10) divides by the number of questions; on sparse data that of the worker's own reports is meant.
-        ability = np.divide(statistics["right"], given, out=np.full_like(given, 0.5), where=given > 0)
+        ability = np.divide(statistics["right"], answered, out=np.full_like(answered, 0.5), where=answered > 0)
         return self.project(
             {
                 "skill": ability,
-                "given": np.ones_like(given),
-                "seen": given,
+                "given": np.ones_like(answered),
+                "seen": answered,
                 "log_classes": np.zeros(2),
                 "crowd": np.zeros(5),
             }
@@ -68,8 +68,8 @@ class PrivateDawidSkeneModel(OneCoinModel):
 
     def project(self, parameters: Parameters) -> Parameters:
         least = max(self.margin, LEAST)
-        kept = np.clip(parameters["skill"], least, 1 - least)
-        return dict(parameters) | {"skill": kept, "log_classes": np.log([0.5, 0.5])}
+        projected = np.clip(parameters["skill"], least, 1 - least)
+        return dict(parameters) | {"skill": projected, "log_classes": np.log([0.5, 0.5])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,20 +108,20 @@ class PrivateDawidSkene(IterativeMethod):
             raise InputError(
                 f"private-dawid-skene is for two options; got {reports.domain.size}", fix="use one-coin or channel-bp"
             )
-        model = self.model(context_of(reports, one_coin_start(self, reports, start)))
+        model = self.model(table_context(reports, one_coin_start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns, start)
+        return build_estimate(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         """Also each worker's reports, and how many of them are expected to be lies."""
         channels, n_workers = table_channels(context.channels), context.n_workers
         lie = np.array([(channel.table[0, 1] + channel.table[1, 0]) / 2 for channel in channels])
-        lies = summed(rows.worker, lambda part: lie[rows.channel[part]], n_workers)
-        own = {"lies": lies, "reports": counted(rows.worker, n_workers).astype(np.float64)}
-        return skill_tally(rows, columns, context) | own
+        lies = sum_by_code(rows.worker, lambda part: lie[rows.channel[part]], n_workers)
+        statistics = {"lies": lies, "reports": count_codes(rows.worker, n_workers).astype(np.float64)}
+        return skill_tally(rows, columns, context) | statistics
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
-        skill = _rescaled(parameters["skill"], tally["lies"] / np.maximum(tally["reports"], 1))
+        skill = _rescale_ability(parameters["skill"], tally["lies"] / np.maximum(tally["reports"], 1))
         meaning = "the probability of a right answer, rescaled for the noise"
         return Closing(choice_skills(skill, tally, meaning), choice_judgement(tally, context))
 
@@ -134,7 +134,7 @@ def _check(channel: Channel) -> None:
         )
 
 
-def _rescaled(ability: Array, lie: Array) -> NDArray[np.float64]:
+def _rescale_ability(ability: Array, lie: Array) -> NDArray[np.float64]:
     """Step 7: (ability − lie) / (keep − lie), with a worker's average channel, within [0, 1]."""
     gap = 1 - 2 * lie
     skill: NDArray[np.float64] = np.divide(ability - lie, gap, out=np.full_like(ability, 0.5), where=gap > 0)

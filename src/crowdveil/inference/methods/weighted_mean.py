@@ -17,34 +17,34 @@ from scipy.special import chdtri
 from crowdveil.domain import Domain
 from crowdveil.estimate import Estimate, Skills
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import align_parameters, build_estimate, fit_model, warm_start_parameters
 from crowdveil.inference.kernels.layout import row_kernels
 from crowdveil.inference.observations.numeric import (
     PRIOR_FREEDOM,
     Numbers,
-    bounds_of,
     centre,
-    columns_of,
-    counts_of,
+    count_by_channel,
+    domain_bounds,
+    domain_middle,
     hides,
-    middle_of,
+    kernel_columns,
     noise_at,
-    numbers_of,
-    pooled,
+    pooled_variance,
     ratio,
+    read_numbers,
     shrunk,
     sums,
 )
 from crowdveil.inference.protocols import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.censoring import (
     hidden_means_seen,
-    means_seen,
+    mean_histogram,
     reaching_out,
     spread_of_errors,
     squares_left,
 )
-from crowdveil.inference.uncertainty.fieller import Ratio, Sums, around, crowd_of, ratio_of, sums_of
+from crowdveil.inference.uncertainty.fieller import Ratio, Sums, around, fieller_ratio, pooled_covariance, ratio_sums
 from crowdveil.inference.uncertainty.information_floor import number_judgement, number_tally
 from crowdveil.inference.uncertainty.means import rounding_of_weighted, with_interval
 from crowdveil.inference.uncertainty.summaries import LEVEL
@@ -89,36 +89,36 @@ class WeightedMeanModel:
     def init(self) -> Parameters:
         if self.context.warm:
             return self.context.start
-        low, high = bounds_of(self.context.domain)
+        low, high = domain_bounds(self.context.domain)
         even = np.ones(self.context.n_workers)
         return {"weight": even, "variance": even, "freedom": even, "floor": np.array(max((high - low) / 4, self.least))}
 
     def begin(self, block: Block) -> Told:
-        numbers = numbers_of(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
-        reports, domain = counts_of(block, len(self.context.channels)), self.context.domain
+        numbers = read_numbers(block, self.context.channels, self.context.domain, as_answers=self.as_answers)
+        reports, domain = count_by_channel(block, len(self.context.channels)), self.context.domain
         hidden = hides(self.context.channels) and not self.as_answers
-        answered = sums_of(numbers, numbers.question, (block.n_questions,), domain) if hidden else None
+        answered = ratio_sums(numbers, numbers.question, (block.n_questions,), domain) if hidden else None
         return Told(numbers, reports, answered)
 
     def e_step(self, block: Block, parameters: Parameters, state: Told) -> tuple[Statistics, Told]:
         value, mass = self._means(block, parameters, state.numbers)
-        rows = columns_of(state.numbers)
+        rows = kernel_columns(state.numbers)
         squares, freedom, count = row_kernels().residual_sums(*rows, parameters["weight"], value, mass)
-        found = {"squares": squares, "freedom": freedom, "count": count}
+        statistics = {"squares": squares, "freedom": freedom, "count": count}
         # How far errors spread is asked of the last weights only.
         settled = float(parameters["floor"]) <= self.least
         if settled and state.answered is None and not self.as_answers:
-            found |= means_seen(value, mass, self._channels(value, state, 1.0), self.context.domain)
+            statistics |= mean_histogram(value, mass, self._channels(value, state, 1.0), self.context.domain)
         if state.answered is not None:
             channels, domain = self.context.channels, self.context.domain
             seen = hidden_means_seen(state.answered, state.reports, channels, domain) if settled else {}
             hidden = seen | state.answered.statistics()
-            found |= {f"answered {name}": each for name, each in hidden.items()}
-        return found, state
+            statistics |= {f"answered {name}": each for name, each in hidden.items()}
+        return statistics, state
 
     def _means(self, block: Block, parameters: Parameters, rows: Numbers) -> tuple[Array, Array]:
         """The weighted means, and how much weight each rests on."""
-        total, mass = row_kernels().weighted_sums(*columns_of(rows), parameters["weight"], block.n_questions)
+        total, mass = row_kernels().weighted_sums(*kernel_columns(rows), parameters["weight"], block.n_questions)
         return centre(total, mass, self.context.domain), mass
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
@@ -132,7 +132,7 @@ class WeightedMeanModel:
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         floor = max(float(parameters["floor"]) / 4, self.least)
         spread = np.sqrt(statistics["squares"] / np.maximum(statistics["count"], 1))
-        crowd = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
+        crowd = pooled_variance(statistics["squares"], statistics["freedom"], self.context.domain)
         variance = shrunk(statistics["squares"], statistics["freedom"], crowd)
         answered = {name[9:]: each for name, each in statistics.items() if name.startswith("answered ")}
         squares = parameters["weight"] @ (statistics["count"] * variance)
@@ -163,13 +163,15 @@ class WeightedMeanModel:
         unsure = sums(rows.question, noise**2 / np.maximum(parameters["freedom"][rows.worker], 1.0), n)
         freedom = np.divide(whole**2, unsure, out=np.ones_like(whole), where=unsure > 0)
         raw = ratio(total, mass, domain)
-        given = float(parameters.get("given", 1.0))
-        channels = self._channels(raw, state, given)[rows.question]
-        answers = (variance - channels) / given
+        response_rate = float(parameters.get("given", 1.0))
+        channels = self._channels(raw, state, response_rate)[rows.question]
+        answers = (variance - channels) / response_rate
         # As far as a variance was borrowed from the crowd, the worker's own is the one that made the weight.
-        own = np.where(channels > 0, answers, np.minimum(answers, weight**-2.0))
+        variance_of_report = np.where(channels > 0, answers, np.minimum(answers, weight**-2.0))
         borrowed = PRIOR_FREEDOM / parameters["freedom"][rows.worker]
-        rounded = rounding_of_weighted(domain, answers, weight, rows.question, n, own=own, borrowed=borrowed)
+        rounded = rounding_of_weighted(
+            domain, answers, weight, rows.question, n, own=variance_of_report, borrowed=borrowed
+        )
         if state.answered is None or "given" not in parameters:
             spread = whole / np.maximum(mass, 1e-9) ** 2
             columns = with_interval(raw, spread, freedom, count > 0, domain, rounded=rounded)
@@ -177,7 +179,7 @@ class WeightedMeanModel:
         squares = np.maximum(sums(rows.question, weight**2, n), 1e-300)
         # Scaled so that weights and squares add to the same: so many equal reports they are worth (Kish 1965).
         equal = sums(rows.question, weight, n) / squares
-        worth, centred = equal**2 * squares, total - mass * middle_of(domain)
+        worth, centred = equal**2 * squares, total - mass * domain_middle(domain)
         found = Sums(worth, equal * centred, equal * mass, np.zeros((3, n)))
         hidden = _hidden(found, whole / squares, parameters, domain)
         return self._reaching_out(hidden.columns(raw, freedom, count > 0, domain, rounded=rounded), parameters)
@@ -194,7 +196,7 @@ class WeightedMeanModel:
         if self.as_answers:
             return np.zeros_like(raw)
         domain = self.context.domain
-        return noise_at(np.clip(raw, *bounds_of(domain)), state.reports, self.context.channels, domain, given=given)
+        return noise_at(np.clip(raw, *domain_bounds(domain)), state.reports, self.context.channels, domain, given=given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,14 +223,14 @@ class WeightedMean(IterativeMethod):
     """The smallest spread a worker may have, as a share of the domain's range."""
 
     def model(self, context: Context) -> WeightedMeanModel:
-        low, high = bounds_of(context.domain)
+        low, high = domain_bounds(context.domain)
         least = self.least_spread * ((high - low) or 1.0)
         return WeightedMeanModel(context=context, least=least, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(self, reports, start)))
+        model = self.model(table_context(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns, start)
+        return build_estimate(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return number_tally(rows, columns, context, as_answers=self.as_answers)
@@ -249,26 +251,26 @@ def _of_the_seen(statistics: Statistics, squares: float) -> Parameters:
 
 def _of_the_hidden(statistics: Statistics) -> Parameters:
     """The same, and who answers."""
-    crowd = crowd_of(statistics)
+    crowd = pooled_covariance(statistics)
     if "means" not in statistics:
         return crowd
     left = squares_left(statistics, float(statistics["around"]), float(crowd["given"]))
     return {**crowd, "means": statistics["means"], "left": np.array(left)}
 
 
-def _hidden(found: Sums, variance: Array, parameters: Parameters, domain: Domain) -> Ratio:
+def _hidden(sums: Sums, variance: Array, parameters: Parameters, domain: Domain) -> Ratio:
     """The ratio when one report varies by `variance` around the weighted mean."""
-    value = np.clip(found.value(domain), *bounds_of(domain)) - middle_of(domain)
+    value = np.clip(sums.value(domain), *domain_bounds(domain)) - domain_middle(domain)
     crowd = parameters["covariance"][:, None]
-    return ratio_of(found, parameters, crowd * variance / np.maximum(around(crowd, value), 1e-12))
+    return fieller_ratio(sums, parameters, crowd * variance / np.maximum(around(crowd, value), 1e-12))
 
 
 def _start(method: WeightedMean, reports: Reports, start: Estimate | None) -> Parameters:
-    known = known_start(method, start, reports, "floor", *WeightedMeanModel.by_worker)
+    known = warm_start_parameters(method, start, reports, "floor", *WeightedMeanModel.by_worker)
     if not known:
         return {}
     names = WeightedMeanModel.by_worker
-    carried = {name: carried_over(start, name, reports, float(np.median(known[name]))) for name in names}
+    carried = {name: align_parameters(start, name, reports, float(np.median(known[name]))) for name in names}
     return carried | {"floor": known["floor"]}
 
 

@@ -13,13 +13,13 @@ from crowdveil.channel import Channel
 from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.base import IterativeMethod
-from crowdveil.inference.engine.blocks import context_of
-from crowdveil.inference.estimation import carried_over, finished, fit_model, known_start
+from crowdveil.inference.engine.blocks import table_context
+from crowdveil.inference.estimation import align_parameters, build_estimate, fit_model, warm_start_parameters
 from crowdveil.inference.kernels.layout import row_kernels
 from crowdveil.inference.observations.debiasing import channel_worth, effective_counts, table_channels
 from crowdveil.inference.protocols import Block, Closing, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
-from crowdveil.inference.uncertainty.summaries import chosen, on_simplex, wilson
+from crowdveil.inference.uncertainty.summaries import choose_map, on_simplex, wilson
 from crowdveil.reports import Reports
 from crowdveil.validation import Number
 
@@ -83,12 +83,12 @@ class WeightedVoteModel:
         return np.eye(len(channel.outputs))
 
     def e_step(self, block: Block, parameters: Parameters, state: Ballots) -> tuple[Statistics, Ballots]:
-        value, _ = chosen(self._tally(block, parameters, state), state.answered)
+        value, _ = choose_map(self._tally(block, parameters, state), state.answered)
         # Counted in unprotected answers, so that noise does not pass for evidence.
-        agreed, given = row_kernels().agreements(*self._ballots(state), value, self.context.n_workers)
+        agreed, answered = row_kernels().agreements(*self._ballots(state), value, self.context.n_workers)
         statistics = {
             "agreed": agreed,
-            "given": given,
+            "given": answered,
             "changed": np.array(float((value != state.value).sum())),
             "questions": np.array(float(state.answered.sum())),
         }
@@ -106,11 +106,11 @@ class WeightedVoteModel:
         return float(statistics["changed"] / max(float(statistics["questions"]), 1.0))
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        given = np.maximum(statistics["given"], 0.0)
-        agreed = np.clip(statistics["agreed"], 0.0, given)
+        answered = np.maximum(statistics["given"], 0.0)
+        agreed = np.clip(statistics["agreed"], 0.0, answered)
         # Over the questions the worker answered: dividing by all, as printed, breaks on sparse data.
-        agreement = (agreed + 1.0) / (given + 2.0)
-        return {"weight": self._weights(agreement, given - agreed, given), "agreement": agreement}
+        agreement = (agreed + 1.0) / (answered + 2.0)
+        return {"weight": self._weights(agreement, answered - agreed, answered), "agreement": agreement}
 
     def _weights(self, agreement: Array, errors: Array, given: Array) -> NDArray[np.float64]:
         if self.weighing == "linear":
@@ -129,7 +129,7 @@ class WeightedVoteModel:
 
     def finish(self, block: Block, parameters: Parameters, state: Ballots) -> Columns:
         votes = self._tally(block, parameters, state)
-        value, _ = chosen(votes, state.answered)
+        value, _ = choose_map(votes, state.answered)
         shares = on_simplex(votes)
         share = np.where(state.answered, shares[np.arange(len(value)), np.maximum(value, 0)], 0.0)
         low, high = wilson(share, state.count)
@@ -161,9 +161,9 @@ class WeightedVote(IterativeMethod):
         return WeightedVoteModel(context=context, weighing=self.weighing, as_answers=self.as_answers)
 
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        model = self.model(context_of(reports, _start(self, reports, start)))
+        model = self.model(table_context(reports, _start(self, reports, start)))
         done, columns = fit_model(self, model, reports)
-        return finished(self, model, reports, done, columns, start)
+        return build_estimate(self, model, reports, done, columns, start)
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         return skill_tally(rows, columns, context)
@@ -174,8 +174,8 @@ class WeightedVote(IterativeMethod):
 
 
 def _start(method: WeightedVote, reports: Reports, start: Estimate | None) -> Parameters:
-    known = known_start(method, start, reports, *WeightedVoteModel.by_worker)
+    known = warm_start_parameters(method, start, reports, *WeightedVoteModel.by_worker)
     if not known:
         return {}
     names = WeightedVoteModel.by_worker
-    return {name: carried_over(start, name, reports, float(np.median(known[name]))) for name in names}
+    return {name: align_parameters(start, name, reports, float(np.median(known[name]))) for name in names}

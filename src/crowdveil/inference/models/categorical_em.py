@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from crowdveil.inference.kernels.bincount import pieces
 from crowdveil.inference.kernels.em_reference import LEFT
-from crowdveil.inference.kernels.layout import Layout, kernels, layout_of
+from crowdveil.inference.kernels.layout import Layout, build_layout, kernels
 from crowdveil.inference.observations.likelihood import Emission
 from crowdveil.inference.protocols import SINGLE_BLOCK_REPORTS, Block, Columns, Context, Goal, Parameters, Statistics
 from crowdveil.inference.uncertainty.parameter_variance import known_share, with_known
-from crowdveil.inference.uncertainty.summaries import chosen, normalised, odds_interval, on_simplex, rivals
-from crowdveil.inference.uncertainty.temperature import POWERS, asked, foretold_at, sureness, tempered, with_sureness
+from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs, odds_interval, on_simplex, rivals
+from crowdveil.inference.uncertainty.temperature import (
+    POWERS,
+    loo_log_predictive,
+    sample_questions,
+    sureness,
+    temper,
+    with_sureness,
+)
 
 Array = NDArray[Any]
 Precision = Literal["auto", "float32", "float64"]
@@ -60,17 +67,17 @@ class ChoiceModel(ABC):
         """By cell: the share of a sure report in its own chance and in its worker's counts; None if they are kept."""
         return None
 
-    def apart(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
+    def leave_one_out(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
         """The posteriors when no report speaks for the worker who gave it (leave-one-out, or cavity, posteriors).
 
         A worker's counts hold the report itself, as if it had judged its own worker: here it is taken out. That says
         how sure the options are; their order stays the one that all reports together gave.
         """
-        own = self.own(parameters, layout)
-        if own is None:
+        own_ratio = self.own(parameters, layout)
+        if own_ratio is None:
             return posterior
         logs = np.zeros_like(posterior)
-        kernels().sweep_apart(layout, posterior, *own, logs)
+        kernels().sweep_apart(layout, posterior, *own_ratio, logs)
         for rows in pieces(len(posterior), 1 << 15):
             posterior[rows] = in_order(posterior[rows], logs[rows])
         return posterior
@@ -80,18 +87,18 @@ class ChoiceModel(ABC):
         """Whether posteriors are made no surer than the reports bear out."""
         return True
 
-    def left(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
+    def leave_one_out_log_ratio(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
         """By report: what its worker's chances become, in logarithms, when it does not speak for them itself."""
-        own = self.own(parameters, layout)
-        if own is None:
+        own_ratio = self.own(parameters, layout)
+        if own_ratio is None:
             return np.zeros_like(posterior)
-        here, seen = (table[cell] for table in own)
+        here, seen = (table[cell] for table in own_ratio)
         logs: Array = np.log(np.maximum(1 - posterior * here, LEFT) / np.maximum(1 - posterior * seen, LEFT))
         return logs
 
     def begin(self, block: Block) -> Layout:
         symbol = self.emission.symbols(block.report, block.channel)
-        return layout_of(block, symbol, self.emission.n_symbols, self.context.n_workers, self.emission.n_options)
+        return build_layout(block, symbol, self.emission.n_symbols, self.context.n_workers, self.emission.n_options)
 
     def e_step(self, block: Block, parameters: Parameters, layout: Layout) -> tuple[Statistics, Layout]:
         if parameters:
@@ -105,24 +112,26 @@ class ChoiceModel(ABC):
         statistics = self.collect(counts, parameters, layout) | self.more(counts, posterior, parameters, layout)
         return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
 
-    def look(self, block: Block, parameters: Parameters, layout: Layout) -> Statistics:
+    def score_pass(self, block: Block, parameters: Parameters, layout: Layout) -> Statistics:
         """How well posteriors of each sureness foretell the reports."""
         if not self.tempers:
-            return {"foretold_at": np.zeros(len(POWERS)), "known": np.zeros(2)}
-        cell, question = layout.rows_of(asked(block.n_questions, self.context.n_reports))
+            return {"loo_log_predictive": np.zeros(len(POWERS)), "known": np.zeros(2)}
+        cell, question = layout.find_rows(sample_questions(block.n_questions, self.context.n_reports))
         logs = self.logs(parameters, layout)[cell].astype(np.float64)
-        questions, place = np.unique(question, return_inverse=True)
-        posterior = normalised(_added(place, logs, len(questions)) + parameters["log_classes"])
-        left = self.left(posterior[place], cell, parameters, layout)
-        posterior = in_order(posterior, _added(place, left, len(questions)))
-        return {"foretold_at": foretold_at(posterior[place], np.exp(logs + left))} | known_share(posterior)
+        questions, index = np.unique(question, return_inverse=True)
+        posterior = normalize_logs(_add_by_index(index, logs, len(questions)) + parameters["log_classes"])
+        left = self.leave_one_out_log_ratio(posterior[index], cell, parameters, layout)
+        posterior = in_order(posterior, _add_by_index(index, left, len(questions)))
+        return {"loo_log_predictive": loo_log_predictive(posterior[index], np.exp(logs + left))} | known_share(
+            posterior
+        )
 
-    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+    def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         return with_known(statistics, with_sureness(statistics, parameters))
 
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
         posterior, _, _ = self._posterior(block, parameters, layout)
-        posterior = self.apart(posterior, parameters, layout)
+        posterior = self.leave_one_out(posterior, parameters, layout)
         variance = np.empty_like(posterior)
         kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
         power = sureness(parameters)
@@ -130,8 +139,8 @@ class ChoiceModel(ABC):
         parts = []
         for rows in pieces(len(posterior), 1 << 15):
             # Chosen before, so that how sure anybody is changes no value, however close another one comes.
-            value, _ = chosen(posterior[rows], layout.answered[rows])
-            posterior[rows] = tempered(posterior[rows], power)
+            value, _ = choose_map(posterior[rows], layout.answered[rows])
+            posterior[rows] = temper(posterior[rows], power)
             parts.append(_results(value, posterior[rows], variance[rows] * power**2))
         names = ("value", "confidence", "low", "high")
         columns = {name: np.concatenate([part[name] for part in parts]) for name in names if parts}
@@ -182,9 +191,9 @@ def in_order(posterior: Array, logs: Array) -> Array:
     return sure
 
 
-def _added(place: Array, rows: Array, n_places: int) -> Array:
+def _add_by_index(index: Array, rows: Array, n_places: int) -> Array:
     """The sums of the rows that share a place."""
-    return np.stack([np.bincount(place, column, minlength=n_places) for column in rows.T], axis=1)
+    return np.stack([np.bincount(index, column, minlength=n_places) for column in rows.T], axis=1)
 
 
 def _results(value: Array, posterior: Array, variance: Array) -> Columns:

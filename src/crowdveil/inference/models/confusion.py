@@ -88,14 +88,14 @@ class ConfusionModel(ChoiceModel):
         doubled = np.zeros_like(counts)
         kernels().sweep_counts(layout, posterior * posterior, doubled)
         mean = coins(parameters["skill"], parameters["errors"])
-        return deviations(counts, doubled, self._given(parameters), mean, self.votes, layout)
+        return deviations(counts, doubled, self._response_rates(parameters), mean, self.votes, layout)
 
-    def _given(self, parameters: Parameters) -> Array:
+    def _response_rates(self, parameters: Parameters) -> Array:
         """The share of questions that each worker answers."""
-        given: Array = np.exp(parameters["log_confusion"][:, : self.emission.n_options, 0].astype(np.float64)).sum(
-            axis=1
-        )
-        return given
+        response_rates: Array = np.exp(
+            parameters["log_confusion"][:, : self.emission.n_options, 0].astype(np.float64)
+        ).sum(axis=1)
+        return response_rates
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         if not parameters or (self.fitted and not CrowdPrior.of(parameters["crowd"]).settled):
@@ -124,7 +124,7 @@ class ConfusionModel(ChoiceModel):
         crowd = CrowdPrior.of(priors["crowd"])
         if self.fitted:
             if not crowd.settled:
-                priors = self._fitted(crowd, counts, statistics, priors)
+                priors = self._fit_confusion(crowd, counts, statistics, priors)
                 crowd = CrowdPrior.of(priors["crowd"])
             counts = counts + crowd.counts(priors["skill"], priors["errors"], self.emission)
             classes = classes if crowd.apart else np.ones_like(classes)
@@ -140,12 +140,14 @@ class ConfusionModel(ChoiceModel):
         """Perks' prior (1947): one answer to each truth, spread evenly over the options."""
         return 1.0 / self.emission.n_answers if self.prior == "reference" else 0.0
 
-    def _fitted(self, crowd: CrowdPrior, counts: Array, statistics: Statistics, priors: Parameters) -> dict[str, Array]:
-        given = counts[:, : self.emission.n_options].astype(np.float64)
-        right, answers = np.einsum("wtt->w", given), given.sum(axis=(1, 2))
+    def _fit_confusion(
+        self, crowd: CrowdPrior, counts: Array, statistics: Statistics, priors: Parameters
+    ) -> dict[str, Array]:
+        answered = counts[:, : self.emission.n_options].astype(np.float64)
+        right, answers = np.einsum("wtt->w", answered), answered.sum(axis=(1, 2))
         empty = float(counts[:, self.emission.n_options :].sum(dtype=np.float64))
-        crowd = crowd.fitted(statistics, priors["skill"], priors["errors"]).next(right, answers, empty, self.noise)
-        return _priors(crowd, crowd.skills(right, answers), crowd.errors(given, self.noise))
+        crowd = crowd.refit(statistics, priors["skill"], priors["errors"]).next(right, answers, empty, self.noise)
+        return _priors(crowd, crowd.skills(right, answers), crowd.errors(answered, self.noise))
 
     def project(self, parameters: Parameters) -> Parameters:
         logs = parameters["log_confusion"].astype(np.float64)
@@ -168,12 +170,12 @@ class ConfusionModel(ChoiceModel):
         if self.emission.plain and layout.cells is None:
             # The same in working precision, because these tables are as large as a crowd.
             share = np.broadcast_to((1 / seen).astype(self.precision)[:, None], parameters["log_confusion"].shape)
-            own = np.exp(np.minimum(-parameters["log_confusion"], _MOST)).astype(self.precision, copy=False)
-            own *= share
-            return own.reshape(-1, self.emission.n_options), share.reshape(-1, self.emission.n_options)
+            inverse = np.exp(np.minimum(-parameters["log_confusion"], _MOST)).astype(self.precision, copy=False)
+            inverse *= share
+            return inverse.reshape(-1, self.emission.n_options), share.reshape(-1, self.emission.n_options)
         confusion = np.exp(parameters["log_confusion"].astype(np.float64))
-        found = self.emission.own(confusion, seen, layout)
-        return found[0].astype(self.precision), found[1].astype(self.precision)
+        ratio = self.emission.own(confusion, seen, layout)
+        return ratio[0].astype(self.precision), ratio[1].astype(self.precision)
 
     def doubt(self, parameters: Parameters, layout: Layout) -> Array:
         """A chance p seen n times has the variance p · (1 − p) / (n + 1), and its logarithm (1 − p) / (p · (n + 1))."""
@@ -195,7 +197,7 @@ class ConfusionModel(ChoiceModel):
     def _fitted_doubt(self, confusion: Array, per_answer: float, parameters: Parameters, layout: Layout) -> Array:
         """A row is known by its reports and by the worker's skill, as far as the row follows that."""
         crowd, skill = CrowdPrior.of(parameters["crowd"]), parameters["skill"]
-        reports = np.maximum(parameters["seen"] * self._given(parameters)[:, None] - crowd.rows, 0.0)
+        reports = np.maximum(parameters["seen"] * self._response_rates(parameters)[:, None] - crowd.rows, 0.0)
         strength = weakest(crowd.rows, reports, per_answer)
         answers = strength + reports / per_answer
         variance = coin_variance(skill, crowd.skill, reports.sum(axis=1), per_answer)
@@ -234,9 +236,9 @@ def _log_classes(counts: Array) -> Array:
 def _same_participation(confusion: Array, counts: Array) -> Array:
     """Whether a question is answered does not depend on its truth: one share of ∅ per worker."""
     empty = counts[:, -1].sum(axis=1) / np.maximum(counts.sum(axis=(1, 2)), TINY)
-    given = counts[:, :-1]
-    total = given.sum(axis=1, keepdims=True)
-    shares = np.divide(given, total, out=np.full_like(given, 1.0 / given.shape[1]), where=total > 0)
+    answered = counts[:, :-1]
+    total = answered.sum(axis=1, keepdims=True)
+    shares = np.divide(answered, total, out=np.full_like(answered, 1.0 / answered.shape[1]), where=total > 0)
     confusion = np.empty_like(counts)
     confusion[:, :-1] = shares * (1 - empty)[:, None, None]
     confusion[:, -1] = empty[:, None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.estimate import Skills
 from crowdveil.inference.kernels.message_state import MessageState
 from crowdveil.inference.observations.debiasing import table_channels
-from crowdveil.inference.observations.likelihood import Emission, emission_of
+from crowdveil.inference.observations.likelihood import Emission, build_emission
 from crowdveil.inference.protocols import Context, Goal, Parameters, State, Statistics
 from crowdveil.inference.uncertainty.summaries import ENDS
 
@@ -44,7 +44,7 @@ class MessageModel:
     def project(self, parameters: Parameters) -> Parameters:
         return parameters
 
-    def believed(self, parameters: Parameters) -> tuple[Array, Array]:
+    def worker_beliefs(self, parameters: Parameters) -> tuple[Array, Array]:
         """Each worker's kinds, the likeliest as 1 and none impossible, and the shares, in working precision."""
         logs = parameters["belief"]
         belief = np.exp(logs - logs.max(axis=1, keepdims=True)).astype(self.precision)
@@ -64,7 +64,7 @@ class MessageModel:
         return counts.reshape(n_channels, n_questions).astype(np.float64)
 
     @staticmethod
-    def swept(total: Array, moved: float, state: MessageState, counted: str) -> Statistics:
+    def sweep_statistics(total: Array, moved: float, state: MessageState, counted: str) -> Statistics:
         """The statistics of one sweep: messages to the workers, and the posteriors' sum under the name `counted`."""
         answered = state.posterior[state.answered]
         return {
@@ -77,25 +77,25 @@ class MessageModel:
 
 def reading(context: Context) -> Emission:
     """The channels of a table as message passing reads them."""
-    return emission_of(table_channels(context.channels), context.domain.size)
+    return build_emission(table_channels(context.channels), context.domain.size)
 
 
-def skills_of(belief: Array, skill: Array, meaning: str) -> Skills:
+def summarize_skills(belief: Array, skill: Array, meaning: str) -> Skills:
     """Each worker's mean skill when a kind has this one, and its interval.
 
     Kinds are few and stand for all workers like them: what is believed of one is spread evenly over the skills that are
     closer to it than to the next.
     """
-    values, place = np.unique(skill, return_inverse=True)
-    mass = belief @ np.eye(len(values))[place]
+    values, index = np.unique(skill, return_inverse=True)
+    mass = belief @ np.eye(len(values))[index]
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
     below = np.concatenate([np.zeros((len(belief), 1)), np.cumsum(mass, axis=1)], axis=1)
     mean = belief @ skill
-    low, high = (_reached(edges, below, p) for p in ENDS)
+    low, high = (_find_quantile(edges, below, p) for p in ENDS)
     return Skills(np.arange(len(belief)), mean, np.minimum(low, mean), np.maximum(high, mean), meaning)
 
 
-def _reached(edges: Array, below: Array, share: float) -> Array:
+def _find_quantile(edges: Array, below: Array, share: float) -> Array:
     """Where each row, which rises from 0 to 1 over the edges, has reached this share."""
     cell = np.clip((below[:, 1:] < share).sum(axis=1), 0, len(edges) - 2)
     rows = np.arange(len(below))

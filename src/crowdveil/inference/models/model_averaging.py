@@ -17,8 +17,8 @@ from crowdveil.inference.kernels.message_state import MessageState
 from crowdveil.inference.models.message_passing import MessageModel
 from crowdveil.inference.models.worker_type import SETTLING, TypeModel
 from crowdveil.inference.protocols import Block, Columns, Judgement, Parameters, State, Statistics
-from crowdveil.inference.uncertainty.summaries import chosen, normalised
-from crowdveil.inference.uncertainty.temperature import sureness, tempered
+from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs
+from crowdveil.inference.uncertainty.temperature import sureness, temper
 
 Array = NDArray[Any]
 States = tuple[MessageState, MessageState]
@@ -28,7 +28,7 @@ _BOTH = ("share", "sureness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EitherModel(MessageModel):
+class BiasAveragedModel(MessageModel):
     """Parameters: those of both explanations, and `due_to_classes`, the weight of the first."""
 
     classes: TypeModel
@@ -42,21 +42,21 @@ class EitherModel(MessageModel):
 
     def begin(self, block: Block) -> States:
         state = self.classes.begin(block)
-        own = {name: getattr(state, name).copy() for name in ("message", "posterior", "foretold")}
-        return state, replace(state, **own)
+        copies = {name: getattr(state, name).copy() for name in ("message", "posterior", "foretold")}
+        return state, replace(state, **copies)
 
     def e_step(self, block: Block, parameters: Parameters, state: States) -> tuple[Statistics, States]:
         reports = np.bincount(state[0].worker, minlength=self.context.n_workers).astype(np.float64)
         if "share" not in parameters:
             return self.classes.e_step(block, parameters, state[0])[0] | {"reports": reports}, state
-        found: Statistics = {"reports": reports}
+        statistics: Statistics = {"reports": reports}
         ahead = 0.0
         for sign, end, model, each in ((1, "", self.classes, state[0]), (-1, _OTHER, self.leaning, state[1])):
             known = _one(parameters, end)
-            found |= _named(model.e_step(block, known, each)[0] | {"named": _by_report(each)}, end)
+            statistics |= _add_suffix(model.e_step(block, known, each)[0] | {"named": _by_report(each)}, end)
             # Either could say how often an option is named; how far shrinkage lets it do so must not decide.
             ahead += sign * (each.foretold.sum() - model.usual(known["answers"], known["share"], each))
-        return found | {"ahead": np.array(ahead)}, state
+        return statistics | {"ahead": np.array(ahead)}, state
 
     def measure(self, statistics: Statistics, parameters: Parameters) -> float:
         # One that is behind before it has come to rest may yet overtake the other.
@@ -70,53 +70,53 @@ class EitherModel(MessageModel):
             start = self.classes.m_step(statistics, {})
             # An earlier estimate has told classes from leanings already.
             grown = {"age": np.array([SETTLING + 1.0])} if parameters else {}
-            both = {**_named(start, ""), **_named(start, _OTHER), **grown, **parameters}
-            return both | self._foreseen(both, statistics)
+            both = {**_add_suffix(start, ""), **_add_suffix(start, _OTHER), **grown, **parameters}
+            return both | self._predict_counts(both, statistics)
         first = self.classes.m_step(_one(statistics, ""), _one(parameters, ""))
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
-        both = _named(first, "") | _named(second, _OTHER)
-        weight = np.array([weight_of(float(statistics["ahead"]))])
-        return both | self._foreseen(both, statistics) | {"due_to_classes": weight}
+        both = _add_suffix(first, "") | _add_suffix(second, _OTHER)
+        weight = np.array([sigmoid(float(statistics["ahead"]))])
+        return both | self._predict_counts(both, statistics) | {"due_to_classes": weight}
 
-    def _foreseen(self, both: Parameters, statistics: Statistics) -> dict[str, Array]:
+    def _predict_counts(self, both: Parameters, statistics: Statistics) -> dict[str, Array]:
         """The answers that each explanation expects of the reports as a whole."""
-        reports, found = statistics["reports"], {}
+        reports, predicted = statistics["reports"], {}
         for model, end in ((self.classes, ""), (self.leaning, _OTHER)):
             classes = np.exp(both["log_classes" + end])
             if "named" + end in statistics:
                 classes = statistics["named" + end] / max(float(reports.sum()), 1.0)
-            found["answers" + end] = model.foreseen(_one(both, end), reports, classes)
-        return found
+            predicted["answers" + end] = model.predict_counts(_one(both, end), reports, classes)
+        return predicted
 
     def look(self, block: Block, parameters: Parameters, state: States) -> Statistics:
-        found: Statistics = {}
+        statistics: Statistics = {}
         for end, model, each in (("", self.classes, state[0]), (_OTHER, self.leaning, state[1])):
-            found |= _named(model.look(block, _one(parameters, end), each), end)
-        return found
+            statistics |= _add_suffix(model.look(block, _one(parameters, end), each), end)
+        return statistics
 
     def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         foretold = [statistics["foretold_at" + end] for end in ("", _OTHER)]
-        return self.classes.seen({"foretold_at": _mixed(_weights(parameters), foretold)}, parameters)
+        return self.classes.seen({"foretold_at": _average(_weights(parameters), foretold)}, parameters)
 
     def finish(self, block: Block, parameters: Parameters, state: States) -> Columns:
         weights, answered = _weights(parameters), state[0].answered
-        mixed = _mixed(weights, [each.posterior for each in state])
-        value, _ = chosen(mixed.astype(np.float64), answered)
-        posterior = tempered(mixed.astype(self.precision), sureness(parameters))
+        mixed = _average(weights, [each.posterior for each in state])
+        value, _ = choose_map(mixed.astype(np.float64), answered)
+        posterior = temper(mixed.astype(self.precision), sureness(parameters))
         confidence = np.where(answered, posterior.max(axis=1).astype(np.float64), 0.0)
         bounds = [
             model.bounds(value, _one(parameters, end), each)
             for model, end, each in ((self.classes, "", state[0]), (self.leaning, _OTHER, state[1]))
         ]
-        low, high = (_mixed(weights, side) for side in zip(*bounds, strict=True))
+        low, high = (_average(weights, side) for side in zip(*bounds, strict=True))
         # What is softened as a whole may lie beside what is softened in parts.
         low, high = np.minimum(low, confidence), np.maximum(high, confidence)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
 
     def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         known = {**parameters, "log_classes": self._log_classes(parameters)}
-        found = self.classes.judgement(known, by_channel)
-        return replace(found, facts={**found.facts, "due_to_classes": float(_weights(parameters)[0])})
+        diagnostics = self.classes.judgement(known, by_channel)
+        return replace(diagnostics, facts={**diagnostics.facts, "due_to_classes": float(_weights(parameters)[0])})
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return self.classes.prior(answered, {"log_classes": self._log_classes(parameters)})
@@ -126,15 +126,15 @@ class EitherModel(MessageModel):
 
     def _log_classes(self, parameters: Parameters) -> Array:
         shares = [np.exp(parameters["log_classes" + end]) for end in ("", _OTHER)]
-        logs: Array = np.log(_mixed(_weights(parameters), shares))
+        logs: Array = np.log(_average(_weights(parameters), shares))
         return logs
 
 
-def belief_of(parameters: Parameters) -> Array:
+def read_belief(parameters: Parameters) -> Array:
     """What is believed of each worker's type, under the explanations there are."""
     if "belief" + _OTHER not in parameters:
-        return normalised(parameters["belief"])
-    return _mixed(_weights(parameters), [normalised(parameters["belief" + end]) for end in ("", _OTHER)])
+        return normalize_logs(parameters["belief"])
+    return _average(_weights(parameters), [normalize_logs(parameters["belief" + end]) for end in ("", _OTHER)])
 
 
 def _by_report(state: MessageState) -> Array:
@@ -143,7 +143,7 @@ def _by_report(state: MessageState) -> Array:
     return counted
 
 
-def weight_of(ahead: float) -> float:
+def sigmoid(ahead: float) -> float:
     """The weight of an explanation that foretold the reports better by so many nats, both being as likely before."""
     return float(1 / (1 + np.exp(-np.clip(ahead, -700, 700))))
 
@@ -153,7 +153,7 @@ def _weights(parameters: Parameters) -> tuple[float, float]:
     return due, 1 - due
 
 
-def _mixed(weights: tuple[float, float], parts: Any) -> Array:
+def _average(weights: tuple[float, float], parts: Any) -> Array:
     mixed: Array = weights[0] * parts[0] + weights[1] * parts[1]
     return mixed
 
@@ -162,9 +162,9 @@ def _one(both: Any, end: str) -> dict[str, Array]:
     """The arrays of one explanation under the names that its model knows."""
     if not end:
         return {name: value for name, value in both.items() if not name.endswith(_OTHER)}
-    own = {name.removesuffix(end): value for name, value in both.items() if name.endswith(end)}
-    return own | {name: both[name] for name in _BOTH if name in both}
+    parameters = {name.removesuffix(end): value for name, value in both.items() if name.endswith(end)}
+    return parameters | {name: both[name] for name in _BOTH if name in both}
 
 
-def _named(one: Any, end: str) -> dict[str, Array]:
+def _add_suffix(one: Any, end: str) -> dict[str, Array]:
     return {name if name in _BOTH else name + end: value for name, value in one.items()}

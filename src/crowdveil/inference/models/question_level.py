@@ -14,25 +14,31 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Domain
 from crowdveil.inference.observations.numeric import (
-    bounds_of,
     common_freedom,
+    domain_bounds,
+    domain_middle,
     half_step,
-    middle_of,
     noise_at,
-    pooled,
+    pooled_variance,
     shrunk,
-    spread_of,
+    variance_statistics,
 )
 from crowdveil.inference.protocols import Block, Columns, Context, Goal, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.censoring import (
     hidden_means_seen,
-    means_seen,
+    mean_histogram,
     reaching_out,
     spread_of_errors,
     squares_left,
 )
-from crowdveil.inference.uncertainty.fieller import Sums, around, crowd_of, ratio_of
-from crowdveil.inference.uncertainty.means import reach_of, rounding, rounding_of_medians, unrounded, with_interval
+from crowdveil.inference.uncertainty.fieller import Sums, around, fieller_ratio, pooled_covariance
+from crowdveil.inference.uncertainty.means import (
+    remove_rounding,
+    rounded_reach,
+    rounding,
+    rounding_of_medians,
+    with_interval,
+)
 from crowdveil.inference.uncertainty.summaries import LEVEL
 
 Array = NDArray[Any]
@@ -66,7 +72,7 @@ class Cut:
     worth: Array
 
     def statistics(self, domain: Domain) -> Statistics:
-        seen = means_seen(self.mean, self.freedom, 0.0, domain)
+        seen = mean_histogram(self.mean, self.freedom, 0.0, domain)
         return {"cut_means": seen["means"], "cut_squares": self.squares.sum()}
 
 
@@ -96,7 +102,7 @@ class Centres:
     def columns(self, spread: Array, freedom: Array, context: Context) -> Columns:
         """Value and interval when one answer varies by `spread`, known with this freedom."""
         rounded = rounding(context.domain, spread - self.noise) if self.rounded is None else self.rounded
-        variance = unrounded(context.domain, spread * self.scale, self.levels)
+        variance = remove_rounding(context.domain, spread * self.scale, self.levels)
         return with_interval(self.value, variance, freedom, self.answered, context.domain, rounded=rounded)
 
 
@@ -122,8 +128,8 @@ class Bounds:
     def columns(self, beside: float, domain: Domain) -> Columns:
         """Value and interval when so many answers are beside the median's level for each that is at it."""
         reach = (self.high - self.low) / 2
-        further = np.maximum(reach_of(reach, rounding_of_medians(domain, beside)) - reach, 0.0)
-        ends = bounds_of(domain)
+        further = np.maximum(rounded_reach(reach, rounding_of_medians(domain, beside)) - reach, 0.0)
+        ends = domain_bounds(domain)
         low, high = (np.clip(each, *ends) for each in (self.low - further, self.high + further))
         return {
             "value": np.where(self.answered, np.clip(self.value, low, high), np.nan),
@@ -197,37 +203,37 @@ class CentreModel(_NoPasses):
         if isinstance(state, Bounds):
             return {"inside": state.inside.sum(), "beside": state.beside.sum()}, state
         if isinstance(state, Ratios):
-            return spread_of(state.sums.squares[0], state.sums.freedom) | self._hidden(state), state
-        found = spread_of(state.squares, state.freedom, state.tails)
+            return variance_statistics(state.sums.squares[0], state.sums.freedom) | self._hidden(state), state
+        statistics = variance_statistics(state.squares, state.freedom, state.tails)
         if state.clipped:
-            found |= means_seen(state.value, state.freedom, state.noise, self.context.domain)
+            statistics |= mean_histogram(state.value, state.freedom, state.noise, self.context.domain)
         if state.cut is not None:
-            found |= state.cut.statistics(self.context.domain)
-        return found, state
+            statistics |= state.cut.statistics(self.context.domain)
+        return statistics, state
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "inside" in statistics:
             return {"beside": statistics["beside"] / np.maximum(statistics["inside"], 1.0)}
         if "mass" in statistics:
-            crowd = crowd_of(statistics)
+            crowd = pooled_covariance(statistics)
             first = statistics | {"squares": statistics["squares"][0]}
             squares = squares_left(statistics, float(statistics["around"]), float(crowd["given"]))
             errors = spread_of_errors(statistics["means"], squares, self.context.domain)
             prior = common_freedom(first, float(crowd["covariance"][0]))
             return {**crowd, "prior": np.array(prior), "errors": np.array(errors)}
-        variance = pooled(statistics["squares"], statistics["freedom"], self.context.domain)
-        found = {
+        variance = pooled_variance(statistics["squares"], statistics["freedom"], self.context.domain)
+        parameters_next = {
             "crowd": np.array(variance),
             "freedom": np.asarray(statistics["freedom"], dtype=np.float64),
             "prior": np.array(common_freedom(statistics, variance)),
         }
         if "means" in statistics:
             squares = squares_left(statistics, float(statistics["squares"]))
-            found["errors"] = np.array(spread_of_errors(statistics["means"], squares, self.context.domain))
+            parameters_next["errors"] = np.array(spread_of_errors(statistics["means"], squares, self.context.domain))
         if "cut_means" in statistics:
             squares = float(statistics["cut_squares"])
-            found["uncut"] = np.array(spread_of_errors(statistics["cut_means"], squares, self.context.domain))
-        return found
+            parameters_next["uncut"] = np.array(spread_of_errors(statistics["cut_means"], squares, self.context.domain))
+        return parameters_next
 
     def finish(self, block: Rows, parameters: Parameters, state: Found) -> Columns:
         if isinstance(state, Bounds):
@@ -243,8 +249,8 @@ class CentreModel(_NoPasses):
             uncut = state.cut.worth * float(parameters["uncut"]) ** 2
             spread = np.where(state.cut.here, np.maximum(spread, uncut), spread)
         # The crowd is no better known than from all answers there are, however much it should count.
-        found = state.columns(spread, np.minimum(state.freedom + prior, max(total, 1.0)), context)
-        return reaching_out(found, float(parameters["errors"]), context.domain) if state.clipped else found
+        columns = state.columns(spread, np.minimum(state.freedom + prior, max(total, 1.0)), context)
+        return reaching_out(columns, float(parameters["errors"]), context.domain) if state.clipped else columns
 
     def _of_few(self, spread: Array, noise: Array | float, *, alone: bool) -> Array:
         """The channels' noise is known, and so is what rounding hides: few reports may agree by chance within less.
@@ -252,18 +258,18 @@ class CentreModel(_NoPasses):
         Where no question has two reports, their answers may lie anywhere, and the noise comes on top.
         """
         least = np.maximum(noise, half_step(self.context.domain) ** 2 / 3)
-        found: Array = np.maximum(spread + noise if alone else spread, least)
-        return found
+        variance: Array = np.maximum(spread + noise if alone else spread, least)
+        return variance
 
     def _ratios(self, state: Ratios, parameters: Parameters, prior: float) -> Columns:
-        domain, given, found = self.context.domain, float(parameters["given"]), state.sums
-        spread = shrunk(found.squares, found.freedom, parameters["covariance"][:, None], prior)
-        raw = found.value(domain)
-        value = np.clip(raw, *bounds_of(domain))
-        noise = noise_at(value, state.reports, self.context.channels, domain, given=given)
-        rounded = rounding(domain, (around(spread, value - middle_of(domain)) - noise) / given)
-        ratio = ratio_of(found, parameters, spread)
-        columns = ratio.columns(raw, found.freedom + prior, found.count > 0, domain, rounded=rounded)
+        domain, response_rate, sums = self.context.domain, float(parameters["given"]), state.sums
+        spread = shrunk(sums.squares, sums.freedom, parameters["covariance"][:, None], prior)
+        raw = sums.value(domain)
+        value = np.clip(raw, *domain_bounds(domain))
+        noise = noise_at(value, state.reports, self.context.channels, domain, given=response_rate)
+        rounded = rounding(domain, (around(spread, value - domain_middle(domain)) - noise) / response_rate)
+        ratio = fieller_ratio(sums, parameters, spread)
+        columns = ratio.columns(raw, sums.freedom + prior, sums.count > 0, domain, rounded=rounded)
         return reaching_out(columns, float(parameters["errors"]), domain)
 
     def _hidden(self, state: Ratios) -> Statistics:

@@ -10,16 +10,23 @@ from numpy.typing import NDArray
 
 from crowdveil.bounds.information import fano_floor
 from crowdveil.inference.acceleration import squarem_step
-from crowdveil.inference.kernels.message_state import MessageState, message_kernels, state_of
+from crowdveil.inference.kernels.message_state import MessageState, build_message_state, message_kernels
 from crowdveil.inference.kernels.messages_reference import choice_chances
 from crowdveil.inference.models.message_passing import MessageModel
 from crowdveil.inference.observations.debiasing import table_channels
 from crowdveil.inference.observations.response_rate import count_answered, shares
 from crowdveil.inference.priors.worker_types import WorkerTypes
 from crowdveil.inference.protocols import Block, Columns, Judgement, Parameters, Statistics
-from crowdveil.inference.uncertainty.score_test import unevenness
-from crowdveil.inference.uncertainty.summaries import chosen, normalised, odds_interval, rivals
-from crowdveil.inference.uncertainty.temperature import POWERS, asked, foretold_at, sureness, tempered, with_sureness
+from crowdveil.inference.uncertainty.score_test import score_excess
+from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs, odds_interval, rivals
+from crowdveil.inference.uncertainty.temperature import (
+    POWERS,
+    loo_log_predictive,
+    sample_questions,
+    sureness,
+    temper,
+    with_sureness,
+)
 
 Array = NDArray[Any]
 SETTLING = 16
@@ -51,7 +58,7 @@ class TypeModel(MessageModel):
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
         message = np.full(len(symbol), -1, dtype=self.precision)
-        state = state_of(block, symbol, message, self.emission.n_options)
+        state = build_message_state(block, symbol, message, self.emission.n_options)
         known = np.flatnonzero(block.known >= 0)
         state.posterior[known] = np.eye(self.emission.n_options)[block.known[known]]
         return state
@@ -63,10 +70,10 @@ class TypeModel(MessageModel):
             return counted | {"symbols": seen}, state
         total = np.zeros((self.context.n_workers, len(self.types)))
         moved = self._sweep(block, parameters, state, total)
-        return self.swept(total, moved, state, "classes"), state
+        return self.sweep_statistics(total, moved, state, "classes"), state
 
     def _sweep(self, block: Block, parameters: Parameters, state: MessageState, total: Array) -> float:
-        known = self._known(parameters)
+        known = self._sweep_inputs(parameters)
         moved: float = message_kernels().choice_sweep(
             state.starts,
             state.worker,
@@ -83,12 +90,12 @@ class TypeModel(MessageModel):
         )
         return moved
 
-    def _known(self, parameters: Parameters) -> tuple[Array, ...]:
+    def _sweep_inputs(self, parameters: Parameters) -> tuple[Array, ...]:
         """What a sweep reads: beliefs, shares, abilities; and by symbol what guesses, the options and ∅ make of it."""
         options = self.emission.table[: self.emission.n_options]
         guess = (1 - self.types.ability) * (self.types.leaning @ options).T
         return (
-            *self.believed(parameters),
+            *self.worker_beliefs(parameters),
             self.types.ability.astype(self.precision),
             np.ascontiguousarray(guess, dtype=self.precision),
             np.ascontiguousarray(options.T, dtype=self.precision),
@@ -97,19 +104,19 @@ class TypeModel(MessageModel):
 
     def look(self, block: Block, parameters: Parameters, state: MessageState) -> Statistics:
         """How well posteriors of each sureness foretell the reports."""
-        known, total = self._known(parameters), np.zeros(len(POWERS))
-        rows = np.flatnonzero(asked(len(state.posterior), self.context.n_reports)[state.question])
+        known, total = self._sweep_inputs(parameters), np.zeros(len(POWERS))
+        rows = np.flatnonzero(sample_questions(len(state.posterior), self.context.n_reports)[state.question])
         for part in np.split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
             chance = choice_chances(state.worker[part], state.symbol[part], state.message[part], *known)
-            total += foretold_at(state.posterior[state.question[part]], chance)
-        return {"foretold_at": total}
+            total += loo_log_predictive(state.posterior[state.question[part]], chance)
+        return {"loo_log_predictive": total}
 
     def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         return with_sureness(statistics, parameters)
 
-    def foreseen(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
+    def predict_counts(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
         """How often each option is to be expected as an answer: of all who report, each by the number of reports."""
-        types = reports @ normalised(parameters["belief"]) / max(float(reports.sum()), 1.0)
+        types = reports @ normalize_logs(parameters["belief"]) / max(float(reports.sum()), 1.0)
         answers: Array = float(types @ self.types.ability) * classes
         answers += (types * (1 - self.types.ability)) @ self.types.leaning
         return answers
@@ -121,29 +128,32 @@ class TypeModel(MessageModel):
             seen = np.bincount(state.symbol, minlength=len(symbols))
             return float(seen @ np.log(np.maximum(symbols, 1e-300)))
         # How much is answered differs from worker to worker, and from channel to channel.
-        given = share[state.worker]
-        chance = given * symbols[state.symbol] + (1 - given) * self.empty()[state.symbol]
+        response_rate = share[state.worker]
+        chance = response_rate * symbols[state.symbol] + (1 - response_rate) * self.empty()[state.symbol]
         return float(np.log(np.maximum(chance, 1e-300)).sum())
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         if "messages" not in statistics:
-            held, age = np.array([self.held(statistics["symbols"])]), np.array([SETTLING + 1.0 if parameters else 0.0])
+            held, age = (
+                np.array([self.class_pseudocount(statistics["symbols"])]),
+                np.array([SETTLING + 1.0 if parameters else 0.0]),
+            )
             return {**self.first(shares(statistics)), "held": held, "age": age, **parameters}
-        belief = normalised(statistics["messages"] + parameters["log_types"])
+        belief = normalize_logs(statistics["messages"] + parameters["log_types"])
         # Empirical Bayes with the prior as pseudo-workers and pseudo-questions: where the reports say nothing the
         # shares stay what they were before, which is why no class can swallow the others at small ε.
-        kept = self.type_weight * self.types.share
-        types = kept + self.types.held(belief.sum(axis=0), self.lean)
+        prior_weight = self.type_weight * self.types.share
+        types = prior_weight + self.types.pool_bias_weights(belief.sum(axis=0), self.lean)
         held = parameters["held"] * np.ones(self.emission.n_options)
         classes = held if self.class_prior is None else held + statistics["classes"]
-        found = {"log_types": np.log(types / types.sum()), "log_classes": np.log(classes / classes.sum())}
-        least = {"log_types": np.log(kept / types.sum()), "log_classes": np.log(held / classes.sum())}
-        laws = self._laws(parameters, found, least)
+        fitted = {"log_types": np.log(types / types.sum()), "log_classes": np.log(classes / classes.sum())}
+        least = {"log_types": np.log(prior_weight / types.sum()), "log_classes": np.log(held / classes.sum())}
+        laws = self._laws(parameters, fitted, least)
         belief = statistics["messages"] + laws["log_types"]
         now = {"share": parameters["share"], "held": parameters["held"], "age": parameters["age"] + 1}
         return {"belief": belief, **now, **laws}
 
-    def _laws(self, parameters: Parameters, found: dict[str, Array], least: dict[str, Array]) -> dict[str, Array]:
+    def _laws(self, parameters: Parameters, fitted: dict[str, Array], least: dict[str, Array]) -> dict[str, Array]:
         """The laws to go on with.
 
         Where one class is common and answers hardly go together, "everybody leans to it and the truth is another" fits
@@ -152,10 +162,10 @@ class TypeModel(MessageModel):
         """
         if self._younger(parameters, SETTLING):
             leaning = np.ptp(self.types.leaning, axis=1) > 0
-            logs = found["log_types"] - _UNHEARD_OF * leaning
-            return found | {"log_types": logs - np.logaddexp.reduce(logs)}
+            logs = fitted["log_types"] - _UNHEARD_OF * leaning
+            return fitted | {"log_types": logs - np.logaddexp.reduce(logs)}
         # A leap needs two steps between laws of the same kind.
-        return found if self.settling(parameters) else found | squarem_step(parameters, found, least)
+        return fitted if self.settling(parameters) else fitted | squarem_step(parameters, fitted, least)
 
     def settling(self, parameters: Parameters) -> bool:
         """The sweep with these parameters did not believe in leanings yet."""
@@ -165,7 +175,7 @@ class TypeModel(MessageModel):
         first = self.class_prior is not None and self.emission.n_options > 2
         return first and "age" in parameters and float(parameters["age"][0]) < age
 
-    def held(self, symbols: Array) -> float:
+    def class_pseudocount(self, symbols: Array) -> float:
         """Pseudo-questions per class, the fewer the more unevenly all reports together name the options.
 
         They keep noise from passing for classes. Where options surely differ by more, no class is kept from being as
@@ -176,7 +186,7 @@ class TypeModel(MessageModel):
         each = self.context.n_reports / max(self.context.n_questions, 1)
         # Reports of one question are about one truth: the less noise they have, the less they count as several.
         alike = 1 + max(each - 1, 0.0) * self.lean
-        return self.class_prior / max(unevenness(symbols, self.emission, alike=alike), 1.0)
+        return self.class_prior / max(score_excess(symbols, self.emission, alike=alike), 1.0)
 
     def first(self, share: Array) -> Parameters:
         """Before anything is known."""
@@ -189,8 +199,8 @@ class TypeModel(MessageModel):
         }
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
-        value, _ = chosen(state.posterior.astype(np.float64), state.answered)
-        posterior = tempered(state.posterior.copy(), sureness(parameters))
+        value, _ = choose_map(state.posterior.astype(np.float64), state.answered)
+        posterior = temper(state.posterior.copy(), sureness(parameters))
         confidence = np.where(state.answered, posterior.max(axis=1).astype(np.float64), 0.0)
         low, high = self.bounds(value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
@@ -228,7 +238,7 @@ class TypeModel(MessageModel):
             chance = share * (able * hit + (1 - able) * even) + (1 - share) * empty[what]
             slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
         spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * sureness(parameters)
-        posterior = tempered(state.posterior, sureness(parameters))
+        posterior = temper(state.posterior, sureness(parameters))
         return odds_interval(posterior, top, spread, value >= 0)
 
 
@@ -242,6 +252,6 @@ def _at_once(share: Array, ability: Array, guess: Array, hit: Array) -> int:
 
 def _ability_moments(log_belief: Array, ability: Array) -> tuple[Array, Array]:
     """Mean and variance of each worker's ability."""
-    belief = normalised(log_belief)
+    belief = normalize_logs(log_belief)
     mean = belief @ ability
     return mean, np.maximum(belief @ ability**2 - mean**2, 0.0)

@@ -27,7 +27,7 @@ def table_channels(channels: tuple[AnyChannel, ...]) -> tuple[Channel, ...]:
     return tables
 
 
-def votes_of(
+def unbiased_votes(
     rows: Reports | Block, channels: tuple[Channel, ...], n_questions: int, n_options: int
 ) -> NDArray[np.float64]:
     """Unbiased votes for each question and option; ∅ has no column.
@@ -36,7 +36,7 @@ def votes_of(
     answers. The least noisy channel's votes count in full.
     """
     worth = np.array([channel_worth(channel) for channel in channels]) if len(channels) > 1 else np.ones(1)
-    return _added(rows, channels, worth / worth.max(), n_questions, n_options)
+    return _add_votes(rows, channels, worth / worth.max(), n_questions, n_options)
 
 
 def plain_votes(
@@ -46,10 +46,10 @@ def plain_votes(
 
     That is what a share of the people needs: weighing by worth would let those who chose little privacy speak for all.
     """
-    return _added(rows, channels, np.ones(len(channels)), n_questions, n_options)
+    return _add_votes(rows, channels, np.ones(len(channels)), n_questions, n_options)
 
 
-def _added(
+def _add_votes(
     rows: Reports | Block,
     channels: tuple[Channel, ...],
     weights: NDArray[np.float64],
@@ -98,7 +98,7 @@ def channel_worth(channel: Channel) -> float:
     return 0.25 / (0.25 + _noise(channel))
 
 
-def noise_of(channels: tuple[Channel, ...]) -> float:
+def channel_noise(channels: tuple[Channel, ...]) -> float:
     """How many reports make up for one unprotected answer, on average over the channels: 1 without privacy."""
     return 1.0 / float(np.mean([channel_worth(channel) for channel in channels])) if channels else 1.0
 
@@ -108,7 +108,7 @@ def class_pull(channels: tuple[Channel, ...], smoothing: float) -> float:
 
     EM with free shares collapses to one class when ε is small; what holds them grows as the noise's deviation does.
     """
-    return smoothing * math.sqrt(noise_of(channels))
+    return smoothing * math.sqrt(channel_noise(channels))
 
 
 def _noise(channel: Channel) -> float:

@@ -122,7 +122,7 @@ def _through(table: Array, confusion: Array, layout: Layout) -> Array:
     return sums
 
 
-def emission_of(channels: tuple[Channel, ...], n_options: int) -> Emission:
+def build_emission(channels: tuple[Channel, ...], n_options: int) -> Emission:
     """Put the channels side by side; a channel that does not take ∅ in never yields its outputs from it."""
     if n_options > MAX_OPTIONS:
         raise InputError(

@@ -34,12 +34,14 @@ class Numbers:
     share: NDArray[np.float64]
 
 
-def columns_of(rows: Numbers) -> tuple[Array, Array, Array, Array]:
+def kernel_columns(rows: Numbers) -> tuple[Array, Array, Array, Array]:
     """The columns in the order in which the loops take them."""
     return rows.question, rows.worker, rows.value, rows.share
 
 
-def numbers_of(rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: Domain, *, as_answers: bool) -> Numbers:
+def read_numbers(
+    rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: Domain, *, as_answers: bool
+) -> Numbers:
     """Unbiased numbers; with `as_answers`, reports are read as if they were answers and empty ones left out."""
     value = np.zeros(len(rows)) if rows.number is None else rows.number.copy()
     share = np.ones(len(rows))
@@ -47,22 +49,22 @@ def numbers_of(rows: Reports | Block, channels: tuple[AnyChannel, ...], domain: 
         if isinstance(channel, NoiseRecord):
             continue
         chosen = slice(None) if len(channels) == 1 else rows.channel == index
-        values, shares = _spelled(channel) if as_answers else _unbiased(channel, domain)
+        values, shares = _output_values(channel) if as_answers else _unbiased_values(channel, domain)
         value[chosen], share[chosen] = values[rows.report[chosen]], shares[rows.report[chosen]]
     if as_answers and not share.all():
-        kept = share > 0
-        return Numbers(rows.question[kept], rows.worker[kept], value[kept], share[kept])
+        answered = share > 0
+        return Numbers(rows.question[answered], rows.worker[answered], value[answered], share[answered])
     return Numbers(rows.question, rows.worker, value, share)
 
 
-def _unbiased(channel: Channel, domain: Domain) -> tuple[Array, Array]:
+def _unbiased_values(channel: Channel, domain: Domain) -> tuple[Array, Array]:
     values, _ = channel.scores(domain.numbers)
     if not channel.protects_participation:
         return values, np.ones(len(channel.outputs))
     return values, channel.scores(np.ones(domain.size))[0]
 
 
-def _spelled(channel: Channel) -> tuple[Array, Array]:
+def _output_values(channel: Channel) -> tuple[Array, Array]:
     """Each output's own number; ∅ counts nothing."""
     try:
         values = [0.0 if output is None else float(output) for output in channel.outputs]  # type: ignore[arg-type]
@@ -71,7 +73,7 @@ def _spelled(channel: Channel) -> tuple[Array, Array]:
     return np.array(values), np.array([output is not None for output in channel.outputs], dtype=np.float64)
 
 
-def counts_of(rows: Rows, n_channels: int) -> NDArray[np.float64]:
+def count_by_channel(rows: Rows, n_channels: int) -> NDArray[np.float64]:
     """Reports through each channel to each question."""
     parts = [rows.question[rows.channel == index] for index in range(n_channels)]
     return np.array([sums(part, None, rows.n_questions) for part in parts]).reshape(n_channels, rows.n_questions)
@@ -97,7 +99,7 @@ def noise_at(
 def _noise(channel: Channel, domain: Domain, given: float) -> Array:
     if not channel.protects_participation:
         return channel.scores(domain.numbers)[1]
-    values, shares = _unbiased(channel, domain)
+    values, shares = _unbiased_values(channel, domain)
     squares = (values - domain.numbers[:, None] * shares) ** 2
     noise: Array = given * (channel.table[:-1] * squares).sum(axis=1) + (1 - given) * squares @ channel.table[-1]
     return noise
@@ -127,12 +129,12 @@ def tails_at(value: Array, counts: Array, channels: tuple[AnyChannel, ...], doma
 def _fourth(channel: Channel, domain: Domain) -> Array:
     scores, variance = channel.scores(domain.numbers)
     middle = scores.mean()
-    first, second, third, fourth = (_expected(channel, (scores - middle) ** power) for power in range(1, 5))
+    first, second, third, fourth = (_expected_value(channel, (scores - middle) ** power) for power in range(1, 5))
     cumulant: Array = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
     return cumulant
 
 
-def _expected(channel: Channel, values: Array) -> Array:
+def _expected_value(channel: Channel, values: Array) -> Array:
     """By answer: what the report's value is on average."""
     if isinstance(channel.form, Rotate):
         keep, lie = (weight / 2**channel.bits for weight in (channel.form.keep, channel.form.lie))
@@ -147,16 +149,16 @@ def hides(channels: tuple[AnyChannel, ...]) -> bool:
     return any(isinstance(channel, Channel) and channel.protects_participation for channel in channels)
 
 
-def bounds_of(domain: Domain) -> tuple[float, float]:
+def domain_bounds(domain: Domain) -> tuple[float, float]:
     """The lowest and the highest number that can be true."""
     if isinstance(domain, Scale):
         return float(domain.low), float(domain.high)
     return float(domain.numbers.min()), float(domain.numbers.max())
 
 
-def middle_of(domain: Domain) -> float:
+def domain_middle(domain: Domain) -> float:
     """What numbers are counted from where sums of squares would lose digits far from zero."""
-    low, high = bounds_of(domain)
+    low, high = domain_bounds(domain)
     return (low + high) / 2
 
 
@@ -175,19 +177,19 @@ def sums(index: Array, weights: Array | None, size: int) -> NDArray[np.float64]:
 
 def centre(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
     """Total / mass within the domain; its middle where there is no mass to divide by."""
-    return np.clip(ratio(total, mass, domain), *bounds_of(domain))
+    return np.clip(ratio(total, mass, domain), *domain_bounds(domain))
 
 
 def ratio(total: Array, mass: Array, domain: Domain) -> NDArray[np.float64]:
     """Total / mass as it comes, which noise may carry beyond the domain."""
-    middle = np.full_like(total, middle_of(domain))
-    found: NDArray[np.float64] = np.divide(total, mass, out=middle, where=mass > 1e-12)
-    return found
+    middle = np.full_like(total, domain_middle(domain))
+    quotient: NDArray[np.float64] = np.divide(total, mass, out=middle, where=mass > 1e-12)
+    return quotient
 
 
-def pooled(squares: Array, freedom: Array, domain: Domain) -> float:
+def pooled_variance(squares: Array, freedom: Array, domain: Domain) -> float:
     """The crowd's variance; that of knowing nothing where no question was answered twice."""
-    low, high = bounds_of(domain)
+    low, high = domain_bounds(domain)
     total = float(np.sum(freedom))
     return float(np.sum(squares)) / total if total >= 1.0 else max((high - low) ** 2 / 12.0, 1e-12)
 
@@ -198,7 +200,7 @@ def shrunk(squares: Array, freedom: Array, crowd: float | Array, prior: float = 
     return variance
 
 
-def spread_of(squares: Array, freedom: Array, tails: Array | float = 0.0) -> Statistics:
+def variance_statistics(squares: Array, freedom: Array, tails: Array | float = 0.0) -> Statistics:
     """What `pooled` and `common_freedom` need; sums over questions that add up over blocks."""
     known = freedom >= 1.0
     by_chance = tails * freedom / (freedom + 1)

@@ -48,12 +48,12 @@ def shares(statistics: Statistics) -> NDArray[np.float64]:
     """Each worker's share of answered questions: the inverted count, shrunk to the crowd's by its own noise."""
     hidden, answered, noise = statistics["hidden"], statistics["answered"], statistics["noise"]
     known = hidden > 0
-    own = np.ones(len(hidden))
+    rates = np.ones(len(hidden))
     if not known.any():
-        return own
+        return rates
     crowd = float(np.clip(answered[known].sum() / hidden[known].sum(), LEAST, MOST))
     raw = answered[known] / hidden[known]
     variance = (noise[known] + hidden[known] * crowd * (1 - crowd)) / hidden[known] ** 2
     between = max(0.0, float(np.mean((raw - crowd) ** 2 - variance)))
-    own[known] = np.clip(crowd + (raw - crowd) * between / (between + variance), LEAST, MOST)
-    return own
+    rates[known] = np.clip(crowd + (raw - crowd) * between / (between + variance), LEAST, MOST)
+    return rates

@@ -120,7 +120,7 @@ class CrowdPrior:
         errors: Array = total / np.maximum(total.sum(axis=0), 1e-300)
         return errors
 
-    def fitted(self, statistics: Statistics, skills: Array, errors: Array) -> CrowdPrior:
+    def refit(self, statistics: Statistics, skills: Array, errors: Array) -> CrowdPrior:
         """With the strengths that fit how workers differed in this pass, in which they had these skills."""
         if "deviation" not in statistics:
             return self

@@ -45,7 +45,7 @@ class TruthLaw:
     def read(cls, numbers: Array) -> TruthLaw:
         return cls(*(float(number) for number in numbers))
 
-    def written(self) -> Floats:
+    def to_array(self) -> Floats:
         return np.array([self.mean, self.variance, self.normal, self.levels])
 
     def weights(self, grid: TruthGrid) -> Floats:
@@ -79,29 +79,29 @@ class TruthLaw:
 
     def _in_parts(self, grid: TruthGrid, logs: Floats) -> Floats:
         """A law given by its logs, of which the levels have their part: on the line, and on levels."""
-        found = np.zeros((2, len(grid.points)))
-        found[0] = np.exp(logs - logs.max()) * grid.widths
-        found[0] /= found[0].sum()
+        parts = np.zeros((2, len(grid.points)))
+        parts[0] = np.exp(logs - logs.max()) * grid.widths
+        parts[0] /= parts[0].sum()
         if len(grid.levels):
             # Levels may all be far from a narrow law, so they are compared with each other only.
             on_levels = np.exp(logs[grid.levels] - logs[grid.levels].max())
-            found[0] *= 1 - self.levels
-            found[1, grid.levels] = self.levels * on_levels / on_levels.sum()
-        return found
+            parts[0] *= 1 - self.levels
+            parts[1, grid.levels] = self.levels * on_levels / on_levels.sum()
+        return parts
 
-    def fitted(self, grid: TruthGrid, counts: Array, weight: float) -> TruthLaw:
+    def refit(self, grid: TruthGrid, counts: Array, weight: float) -> TruthLaw:
         """The next law when each point was the truth so often; `weight` pseudo-questions follow the first normal."""
         normal, even = self._normal(grid), self._even(grid)
         each = counts / np.maximum((normal + even).sum(axis=0), 1e-200)
         levels = float(each @ (normal + even)[1])
         normal, total = each * normal.sum(axis=0), counts.sum()
         return TruthLaw(
-            *self._moved(grid, normal + weight * TruthLaw.first(grid)._normal(grid).sum(axis=0) / _NORMAL),
+            *self._fit_moments(grid, normal + weight * TruthLaw.first(grid)._normal(grid).sum(axis=0) / _NORMAL),
             float((normal.sum() + _NORMAL_WEIGHT * _NORMAL) / (total + _NORMAL_WEIGHT)),
             float((levels + _LEVELS_WEIGHT * ON_LEVELS) / (total + _LEVELS_WEIGHT)),
         )
 
-    def _moved(self, grid: TruthGrid, counts: Array) -> tuple[float, float]:
+    def _fit_moments(self, grid: TruthGrid, counts: Array) -> tuple[float, float]:
         """Mean and variance of the normal law that has those of the counts *on the points*.
 
         These end somewhere, so a normal law is narrower on them than its variance says. Giving it the counts' own
@@ -111,11 +111,13 @@ class TruthLaw:
         wanted, widest = _moments(grid, counts), TruthLaw.first(grid).variance
         mean, variance = self.mean, self.variance
         for _ in range(_STEPS):
-            found = _moments(grid, TruthLaw(mean, variance, 1.0, self.levels)._normal(grid).sum(axis=0))
-            if abs(found[0] - wanted[0]) + abs(found[1] - wanted[1]) ** 0.5 < 1e-7 * grid.range:
+            moments = _moments(grid, TruthLaw(mean, variance, 1.0, self.levels)._normal(grid).sum(axis=0))
+            if abs(moments[0] - wanted[0]) + abs(moments[1] - wanted[1]) ** 0.5 < 1e-7 * grid.range:
                 break
-            mean = float(np.clip(mean + wanted[0] - found[0], grid.numbers.min(), grid.numbers.max()))
-            variance = float(np.clip(variance * wanted[1] / max(found[1], 1e-12), (_NARROWEST * grid.gap) ** 2, widest))
+            mean = float(np.clip(mean + wanted[0] - moments[0], grid.numbers.min(), grid.numbers.max()))
+            variance = float(
+                np.clip(variance * wanted[1] / max(moments[1], 1e-12), (_NARROWEST * grid.gap) ** 2, widest)
+            )
         return mean, variance
 
 

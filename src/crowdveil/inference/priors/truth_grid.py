@@ -178,29 +178,29 @@ def _read_off(places: Array, reach: Array, mass: Array, wanted: tuple[float, ...
     order = np.argsort(places, axis=1, kind="stable")
     places, reach, mass = (np.take_along_axis(each, order, axis=1) for each in (places, reach, mass))
     below = np.cumsum(mass, axis=1)
-    found = []
+    quantiles = []
     for level in wanted:
-        place = (below < level).sum(axis=1).clip(0, below.shape[1] - 1)[:, None]
-        x, r, m, upto = (np.take_along_axis(each, place, axis=1)[:, 0] for each in (places, reach, mass, below))
-        found.append(x + r * np.clip(0.5 - (upto - level) / np.maximum(m, 1e-300), -0.5, 0.5))
-    return found
+        index = (below < level).sum(axis=1).clip(0, below.shape[1] - 1)[:, None]
+        x, r, m, upto = (np.take_along_axis(each, index, axis=1)[:, 0] for each in (places, reach, mass, below))
+        quantiles.append(x + r * np.clip(0.5 - (upto - level) / np.maximum(m, 1e-300), -0.5, 0.5))
+    return quantiles
 
 
 def _at(grid: TruthGrid, logs: Array, prior: Floats, places: Array) -> Floats:
     """The logarithm of likelihood times prior density."""
     density = np.interp(places, grid.points, prior[0] / grid.widths)
-    likely = interpolated(grid.points, np.maximum(logs, logs.max(axis=1, keepdims=True) - 1e4), places)
-    found: Floats = likely + np.log(np.maximum(density, 1e-300))
-    return found
+    likely = interpolate(grid.points, np.maximum(logs, logs.max(axis=1, keepdims=True) - 1e4), places)
+    log_density: Floats = likely + np.log(np.maximum(density, 1e-300))
+    return log_density
 
 
 def _together(logs: Iterable[Floats]) -> Floats:
     """Logarithms of numbers that are added."""
-    found: Floats = reduce(np.logaddexp, logs)
-    return found
+    log_sum: Floats = reduce(np.logaddexp, logs)
+    return log_sum
 
 
-def interpolated(points: Floats, values: Array, places: Array) -> Floats:
+def interpolate(points: Floats, values: Array, places: Array) -> Floats:
     """Parabolas between the points, for each row of values at that row's own places.
 
     Each has the smaller curvature of the two at its ends (Harten & Osher 1987). So a parabola is met, and next to a
@@ -213,5 +213,5 @@ def interpolated(points: Floats, values: Array, places: Array) -> Floats:
     bend = np.where(before * after > 0, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
     left = np.clip(np.searchsorted(points, places) - 1, 0, len(points) - 2)
     x, rows = places - points[left], np.arange(len(values))[:, None]
-    found: Floats = values[rows, left] + x * (slopes[rows, left] + bend[rows, left] * (x - steps[left]))
-    return found
+    interpolated_values: Floats = values[rows, left] + x * (slopes[rows, left] + bend[rows, left] * (x - steps[left]))
+    return interpolated_values

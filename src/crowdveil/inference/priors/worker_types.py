@@ -52,7 +52,7 @@ class WorkerTypes:
         skill: Floats = self.ability + (1 - self.ability) / self.leaning.shape[1]
         return skill
 
-    def held(self, weights: Floats, lean: float) -> Floats:
+    def pool_bias_weights(self, weights: Floats, lean: float) -> Floats:
         """The weights with all but `lean` of each kin's total spread evenly over it.
 
         From reports alone, a crowd that leans to one option and questions whose truth is mostly that option look much

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crowdveil.domain import Domain
-from crowdveil.inference.observations.numeric import bounds_of, half_step, middle_of, noise_at
+from crowdveil.inference.observations.numeric import domain_bounds, domain_middle, half_step, noise_at
 from crowdveil.inference.protocols import Columns, Statistics
 from crowdveil.inference.uncertainty.fieller import Sums, around
 from crowdveil.reports import AnyChannel
@@ -25,21 +25,21 @@ _BINS, _PLACES, _MOST = 32, 129, 100
 """Bins for means, truths looked at, and levels that are told apart."""
 
 
-def means_seen(value: Array, weight: Array, noise: Array | float, domain: Domain) -> Statistics:
+def mean_histogram(value: Array, weight: Array, noise: Array | float, domain: Domain) -> Statistics:
     """How much weight the means of each part of the scale have, and how much noise; sums that add up over blocks."""
-    low, high = bounds_of(domain)
-    place = np.clip((value - low) / ((high - low) or 1.0) * _BINS, 0, _BINS - 1).astype(np.int64)
-    return {"means": np.bincount(place, weight, minlength=_BINS), "noise": np.asarray((weight * noise).sum())}
+    low, high = domain_bounds(domain)
+    bin_index = np.clip((value - low) / ((high - low) or 1.0) * _BINS, 0, _BINS - 1).astype(np.int64)
+    return {"means": np.bincount(bin_index, weight, minlength=_BINS), "noise": np.asarray((weight * noise).sum())}
 
 
 def hidden_means_seen(found: Sums, reports: Array, channels: tuple[AnyChannel, ...], domain: Domain) -> Statistics:
     """The same where participation is protected: `noise` of a report that is an answer, `silence` of any other."""
-    value = np.clip(found.value(domain), *bounds_of(domain))
-    given, silent = (noise_at(value, reports, channels, domain, given=part) for part in (1.0, 0.0))
+    value = np.clip(found.value(domain), *domain_bounds(domain))
+    answered, silent = (noise_at(value, reports, channels, domain, given=part) for part in (1.0, 0.0))
     return {
-        **means_seen(value, found.freedom, given, domain),
+        **mean_histogram(value, found.freedom, answered, domain),
         "silence": np.asarray((found.freedom * silent).sum()),
-        "around": np.asarray(around(found.squares, value - middle_of(domain)).sum()),
+        "around": np.asarray(around(found.squares, value - domain_middle(domain)).sum()),
     }
 
 
@@ -56,12 +56,12 @@ def spread_of_errors(means: Array, squares: float, domain: Domain) -> float:
 
     Errors within a third of a level count as that: what is left of them is rounding.
     """
-    low, high = bounds_of(domain)
+    low, high = domain_bounds(domain)
     places = low + (np.arange(_BINS) + 0.5) / _BINS * (high - low)
     least, most = 2 * half_step(domain) / 3, (high - low) / 2
     for _ in range(40):
         middle = (least + most) / 2
-        centres, variances = _censored(domain, middle)
+        centres, variances = _censored_moments(domain, middle)
         short = means @ np.interp(places, centres, variances) < squares
         least, most = (middle, most) if short else (least, middle)
     return (least + most) / 2
@@ -69,19 +69,19 @@ def spread_of_errors(means: Array, squares: float, domain: Domain) -> float:
 
 def reaching_out(columns: Columns, spread: float, domain: Domain) -> Columns:
     """The interval of a mean, moved out to the truths whose means it holds; where the scale does not cut it stays."""
-    centres, _ = _censored(domain, spread)
+    centres, _ = _censored_moments(domain, spread)
     places = _places(domain)
     low, high = (np.interp(columns[name], centres, places) for name in ("low", "high"))
     return {**columns, "low": np.minimum(columns["low"], low), "high": np.maximum(columns["high"], high)}
 
 
 def _places(domain: Domain) -> Floats:
-    return np.linspace(*bounds_of(domain), _PLACES)
+    return np.linspace(*domain_bounds(domain), _PLACES)
 
 
-def _censored(domain: Domain, spread: float) -> tuple[Floats, Floats]:
+def _censored_moments(domain: Domain, spread: float) -> tuple[Floats, Floats]:
     """By truth: mean and variance of the levels that are answered when errors have this spread."""
-    low, high = bounds_of(domain)
+    low, high = domain_bounds(domain)
     n = int(min(max(round((high - low) / max(2 * half_step(domain), 1e-12)), 1), _MOST))
     step = (high - low) / n
     edges = low + step * (np.arange(n) + 0.5)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from crowdveil.domain import Domain
-from crowdveil.inference.observations.numeric import Numbers, bounds_of, middle_of, sums
+from crowdveil.inference.observations.numeric import Numbers, domain_bounds, domain_middle, sums
 from crowdveil.inference.protocols import Columns, Parameters, Statistics
-from crowdveil.inference.uncertainty.means import reach_of
+from crowdveil.inference.uncertainty.means import rounded_reach
 from crowdveil.inference.uncertainty.summaries import LEVEL
 
 Array = NDArray[Any]
@@ -48,8 +48,8 @@ class Sums:
 
     def value(self, domain: Domain) -> Array:
         """Total / mass as it comes; the domain's middle where nobody seems to have answered."""
-        found = np.divide(self.total, self.mass, out=np.zeros_like(self.total), where=self.mass > 1e-12)
-        value: Array = middle_of(domain) + found
+        quotient = np.divide(self.total, self.mass, out=np.zeros_like(self.total), where=self.mass > 1e-12)
+        value: Array = domain_middle(domain) + quotient
         return value
 
     def statistics(self) -> Statistics:
@@ -65,14 +65,14 @@ class Sums:
         }
 
 
-def sums_of(rows: Numbers, place: Array, shape: tuple[int, ...], domain: Domain) -> Sums:
+def ratio_sums(rows: Numbers, cell: Array, shape: tuple[int, ...], domain: Domain) -> Sums:
     """The sums by place, in an array of this shape."""
     size = int(np.prod(shape))
-    value = rows.value - rows.share * middle_of(domain)
-    count, total, mass = (sums(place, each, size) for each in (None, value, rows.share))
+    value = rows.value - rows.share * domain_middle(domain)
+    count, total, mass = (sums(cell, each, size) for each in (None, value, rows.share))
     known = np.maximum(count, 1)
-    value, share = value - (total / known)[place], rows.share - (mass / known)[place]
-    squares = np.stack([sums(place, each, size) for each in (value**2, value * share, share**2)])
+    value, share = value - (total / known)[cell], rows.share - (mass / known)[cell]
+    squares = np.stack([sums(cell, each, size) for each in (value**2, value * share, share**2)])
     return Sums(count.reshape(shape), total.reshape(shape), mass.reshape(shape), squares.reshape(3, *shape))
 
 
@@ -82,20 +82,20 @@ def around(covariance: Array, value: Array) -> Array:
     return variance
 
 
-def crowd_of(statistics: Statistics) -> Parameters:
+def pooled_covariance(statistics: Statistics) -> Parameters:
     """`covariance` of one report's value and share, `given`, the part that answers, and how much that `differs`.
 
     Parts that answer differ by what the sums of shares vary more than the single shares explain (moments).
     """
     count = np.maximum(statistics["count"], 1.0)
     covariance = statistics["squares"] / np.maximum(statistics["freedom"], 1.0)
-    given = np.clip(statistics["mass"] / count, 1e-6, 1.0)
+    response_rate = np.clip(statistics["mass"] / count, 1e-6, 1.0)
     counts, both, masses = statistics["pairs"]
-    apart = masses - 2 * given * both + given**2 * counts - count * covariance[2]
+    apart = masses - 2 * response_rate * both + response_rate**2 * counts - count * covariance[2]
     differs = np.maximum(apart / np.maximum(counts, 1.0), 0.0)
     return {
         "covariance": covariance,
-        "given": given,
+        "given": response_rate,
         "differs": np.where(statistics["asked"] >= _FEWEST, differs, _ANYHOW),
         "unsure": covariance[2] / count,
     }
@@ -116,31 +116,34 @@ class Ratio:
 
         `rounded` is the variance of the error of rounding, which comes on top.
         """
-        low, high = (each - middle_of(domain) for each in bounds_of(domain))
+        low, high = (each - domain_middle(domain) for each in domain_bounds(domain))
         wide = stdtrit(np.maximum(freedom, 1.0), 0.5 + LEVEL / 2) ** 2
-        first, last = (middle_of(domain) + each for each in _fieller(self, wide, low, high))
-        further = np.maximum(reach_of((last - first) / 2, rounded) - (last - first) / 2, 0.0)
-        bounds = [np.clip(each, *bounds_of(domain)) for each in (first - further, last + further)]
+        first, last = (domain_middle(domain) + each for each in _fieller(self, wide, low, high))
+        further = np.maximum(rounded_reach((last - first) / 2, rounded) - (last - first) / 2, 0.0)
+        bounds = [np.clip(each, *domain_bounds(domain)) for each in (first - further, last + further)]
         return {
             "value": np.where(answered, np.clip(raw, *bounds), np.nan),
             "confidence": np.where(answered, LEVEL, 0.0),
-            "low": np.where(answered, bounds[0], bounds_of(domain)[0]),
-            "high": np.where(answered, bounds[1], bounds_of(domain)[1]),
+            "low": np.where(answered, bounds[0], domain_bounds(domain)[0]),
+            "high": np.where(answered, bounds[1], domain_bounds(domain)[1]),
         }
 
 
-def ratio_of(found: Sums, crowd: Parameters, covariance: Array) -> Ratio:
+def fieller_ratio(sums: Sums, crowd: Parameters, covariance: Array) -> Ratio:
     """The ratio by place when one report has this covariance (value², value·share, share²)."""
-    count, given, differs, unsure = (found.count, *(crowd[name][..., None] for name in ("given", "differs", "unsure")))
+    count, response_rate, differs, unsure = (
+        sums.count,
+        *(crowd[name][..., None] for name in ("given", "differs", "unsure")),
+    )
     # Of what shares vary, choices to answer are real, p(1 − p) a report, and so are differences; the rest is noise.
-    real = count * (count * differs + given * (1 - given))
+    real = count * (count * differs + response_rate * (1 - response_rate))
     seen = count * (count * differs + covariance[2])
-    kept = np.clip(np.divide(real, seen, out=np.ones_like(seen), where=seen > 0), 0.0, 1.0)
-    mass = count * given + kept * (found.mass - count * given)
-    guessed = (count * (1 - kept)) ** 2 * (differs + unsure)
-    variance = count * np.stack([covariance[0] + 0 * count, kept * covariance[1], kept**2 * covariance[2]])
+    shrinkage = np.clip(np.divide(real, seen, out=np.ones_like(seen), where=seen > 0), 0.0, 1.0)
+    mass = count * response_rate + shrinkage * (sums.mass - count * response_rate)
+    guessed = (count * (1 - shrinkage)) ** 2 * (differs + unsure)
+    variance = count * np.stack([covariance[0] + 0 * count, shrinkage * covariance[1], shrinkage**2 * covariance[2]])
     variance[2] += guessed
-    return Ratio(found.total, mass, variance)
+    return Ratio(sums.total, mass, variance)
 
 
 def _fieller(ratio: Ratio, wide: Array, low: float, high: float) -> tuple[Array, Array]:

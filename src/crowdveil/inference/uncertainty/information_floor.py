@@ -16,9 +16,16 @@ from crowdveil.bounds.information import fano_floor, scale_floor
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain, Scale
 from crowdveil.estimate import Floor, Skills
-from crowdveil.inference.kernels.bincount import counted, summed
+from crowdveil.inference.kernels.bincount import count_codes, sum_by_code
 from crowdveil.inference.observations.debiasing import channel_worth, table_channels
-from crowdveil.inference.observations.numeric import middle_of, noise_of_channel, numbers_of, pooled, shrunk, sums
+from crowdveil.inference.observations.numeric import (
+    domain_middle,
+    noise_of_channel,
+    pooled_variance,
+    read_numbers,
+    shrunk,
+    sums,
+)
 from crowdveil.inference.protocols import Columns, Context, Judgement, Rows, Statistics
 from crowdveil.inference.uncertainty.parameter_variance import as_known
 from crowdveil.inference.uncertainty.summaries import on_simplex, wilson
@@ -32,7 +39,7 @@ def choice_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
     votes = columns.get("votes", columns["posterior"])
     return {
         "votes": votes.sum(axis=0, dtype=np.float64, where=(columns["value"] >= 0)[:, None]),
-        "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),
+        "by_channel": count_codes(rows.channel, len(context.channels)).astype(np.float64),
     }
 
 
@@ -40,7 +47,7 @@ def skill_tally(rows: Rows, columns: Columns, context: Context) -> Statistics:
     """The same, and how many unprotected answers to questions with known truths each worker's reports are `worth`."""
     known = as_known(columns["posterior"])
     worth = np.array([channel_worth(channel) for channel in table_channels(context.channels)])
-    by_worker = summed(
+    by_worker = sum_by_code(
         rows.worker, lambda part: worth[rows.channel[part]] * known[rows.question[part]], context.n_workers
     )
     return choice_tally(rows, columns, context) | {"worth": by_worker}
@@ -63,18 +70,18 @@ def choice_judgement(tally: Statistics, context: Context, **facts: object) -> Ju
     # that the reports are worth.
     worth = float(by_channel @ np.array([channel_worth(channel) for channel in channels]))
     classes = (worth * shares + 1) / (worth + len(shares))
-    return replace(_told(fano_floor(channels, by_channel / max(context.n_questions, 1), classes)), facts=facts)
+    return replace(_diagnose(fano_floor(channels, by_channel / max(context.n_questions, 1), classes)), facts=facts)
 
 
 def number_tally(rows: Rows, columns: Columns, context: Context, *, as_answers: bool) -> Statistics:
     """By worker: numbers and their squared distance from the values; the values' own mean and spread."""
-    numbers = numbers_of(rows, context.channels, context.domain, as_answers=as_answers)
+    numbers = read_numbers(rows, context.channels, context.domain, as_answers=as_answers)
     residual = numbers.value - numbers.share * columns["value"][numbers.question]
-    known = columns["value"][np.isfinite(columns["value"])] - middle_of(context.domain)
+    known = columns["value"][np.isfinite(columns["value"])] - domain_middle(context.domain)
     return {
         "count": sums(numbers.worker, None, context.n_workers),
         "squares": sums(numbers.worker, residual**2, context.n_workers),
-        "by_channel": counted(rows.channel, len(context.channels)).astype(np.float64),
+        "by_channel": count_codes(rows.channel, len(context.channels)).astype(np.float64),
         "known": np.array([len(known), known.sum(), (known**2).sum()]),
     }
 
@@ -88,29 +95,36 @@ def number_judgement(tally: Statistics, context: Context) -> Judgement:
     counts = tally["by_channel"] / n_known
     noise = np.array([noise_of_channel(channel, domain) for channel in context.channels])
     # What the reports spread more than their channels explain is the workers' own.
-    own = np.maximum(_variances(tally, domain) - np.average(noise, weights=counts), _rounding(domain))
+    worker_variance = np.maximum(_variances(tally, domain) - np.average(noise, weights=counts), _rounding(domain))
     centre = total / n_known
     spread = math.sqrt(max(squares / n_known - centre**2, 0.0))
     if len(channels) == len(counts) and isinstance(domain, Scale) and domain.size <= _MAX_LEVELS:
-        crowd: dict[str, Any] = {"sigmas": np.sqrt(own), "weights": np.full(len(own), 1 / len(own))}
+        crowd: dict[str, Any] = {
+            "sigmas": np.sqrt(worker_variance),
+            "weights": np.full(len(worker_variance), 1 / len(worker_variance)),
+        }
         # Even if everybody had answered, where that is hidden.
-        truths: dict[str, Any] = {"share": 1.0, "centre": centre + middle_of(domain), "spread": spread}
-        return _told(scale_floor(channels, counts, domain, **crowd, **truths))
-    information = sum(float(count * np.mean(1 / (own + each))) for count, each in zip(counts, noise, strict=True))
+        truths: dict[str, Any] = {"share": 1.0, "centre": centre + domain_middle(domain), "spread": spread}
+        return _diagnose(scale_floor(channels, counts, domain, **crowd, **truths))
+    information = sum(
+        float(count * np.mean(1 / (worker_variance + each))) for count, each in zip(counts, noise, strict=True)
+    )
     smallest = 1 / math.sqrt(max(information, 1e-300))
-    said = f"the least standard deviation any method could have is {smallest:.3g}, without these reports {spread:.3g}"
-    return _told(Floor(smallest, spread, smallest < spread, said))
+    sentence = (
+        f"the least standard deviation any method could have is {smallest:.3g}, without these reports {spread:.3g}"
+    )
+    return _diagnose(Floor(smallest, spread, smallest < spread, sentence))
 
 
 def _variances(tally: Statistics, domain: Domain) -> NDArray[np.float64]:
     """The variances of the workers' reports around the values: nine that stand for all of them."""
     squares, count = tally["squares"], tally["count"]
-    variance = shrunk(squares, count, pooled(squares, count, domain))
-    found: NDArray[np.float64] = np.quantile(variance[count > 0], np.linspace(0.05, 0.95, 9))
-    return found
+    variance = shrunk(squares, count, pooled_variance(squares, count, domain))
+    quantiles: NDArray[np.float64] = np.quantile(variance[count > 0], np.linspace(0.05, 0.95, 9))
+    return quantiles
 
 
-def _told(floor: Floor) -> Judgement:
+def _diagnose(floor: Floor) -> Judgement:
     if floor.informative:
         return Judgement(floor)
     sentence = f"{floor.sentence.split(':')[0]}: {_TOO_LITTLE}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
 from crowdveil.domain import Domain
-from crowdveil.inference.observations.numeric import bounds_of, half_step
+from crowdveil.inference.observations.numeric import domain_bounds, half_step
 from crowdveil.inference.protocols import Columns
 from crowdveil.inference.uncertainty.summaries import LEVEL, QUANTILE
 
@@ -49,7 +49,7 @@ def rounding_of_weighted(
     if min(variance.min(initial=np.inf), own.min(initial=np.inf)) > 9 * half_step(domain) ** 2:
         return nothing
     pairs = zip(_waves(domain, variance), _waves(domain, own), strict=True)
-    waves = (weight * (lent + borrowed * (kept - lent)) for lent, kept in pairs)
+    waves = (weight * (lent + borrowed * (upper - lent)) for lent, upper in pairs)
     shares = (np.bincount(question, each, minlength=n_questions) / total for each in waves)
     return _over_truths(domain, [each**2 for each in shares], nothing)
 
@@ -93,7 +93,7 @@ def _medians() -> tuple[Array, Array]:
     return (cdf[3] - cdf[0] - inside).mean(axis=1) / inside.mean(axis=1), np.square(error).mean(axis=1)
 
 
-def unrounded(domain: Domain, variance: Array, levels: Array | float) -> NDArray[np.float64]:
+def remove_rounding(domain: Domain, variance: Array, levels: Array | float) -> NDArray[np.float64]:
     """A variance that was found as `levels` times the squared distance of two levels, the rounding taken out.
 
     Numbers at a distance of d < step are rounded to levels one step apart with probability d/step, else to the same:
@@ -104,8 +104,8 @@ def unrounded(domain: Domain, variance: Array, levels: Array | float) -> NDArray
         return variance
     square = variance / (levels * step**2)
     near = (1 + np.sqrt(1 / 3)) / 2
-    found: NDArray[np.float64] = np.where(square < near, square**2, square - 1 / 6) * levels * step**2
-    return found
+    variance_unrounded: NDArray[np.float64] = np.where(square < near, square**2, square - 1 / 6) * levels * step**2
+    return variance_unrounded
 
 
 def with_interval(
@@ -117,8 +117,8 @@ def with_interval(
     moved into the domain, it would hold the truth more often than it says. `rounded` is the variance of the error of
     rounding, which comes on top.
     """
-    low, high = bounds_of(domain)
-    reach = reach_of(stdtrit(np.maximum(freedom, 1.0), 0.5 + LEVEL / 2) * np.sqrt(variance), rounded)
+    low, high = domain_bounds(domain)
+    reach = rounded_reach(stdtrit(np.maximum(freedom, 1.0), 0.5 + LEVEL / 2) * np.sqrt(variance), rounded)
     return {
         "value": np.where(answered, np.clip(raw, low, high), np.nan),
         "confidence": np.where(answered, LEVEL, 0.0),
@@ -127,7 +127,7 @@ def with_interval(
     }
 
 
-def reach_of(reach: Array, rounded: Array | float) -> NDArray[np.float64]:
+def rounded_reach(reach: Array, rounded: Array | float) -> NDArray[np.float64]:
     """How far an interval of this reach must go when an error of rounding, of the variance `rounded`, is added.
 
     That error is even between two bounds, not normal: a level agreed on by all is wrong by at most half a step, and
@@ -136,8 +136,8 @@ def reach_of(reach: Array, rounded: Array | float) -> NDArray[np.float64]:
     spread, bound = reach / QUANTILE, np.sqrt(3 * np.asarray(rounded))
     whole = spread + bound
     part = np.divide(bound, whole, out=np.zeros_like(whole), where=whole > 0)
-    found: NDArray[np.float64] = np.interp(part, *_reaches()) * whole
-    return found
+    reach_rounded: NDArray[np.float64] = np.interp(part, *_reaches()) * whole
+    return reach_rounded
 
 
 @cache
@@ -158,5 +158,5 @@ def _reaches() -> tuple[Array, Array]:
 
 
 def _integral(x: Array) -> Array:
-    found: Array = x * ndtr(x) + np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
-    return found
+    integral: Array = x * ndtr(x) + np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    return integral

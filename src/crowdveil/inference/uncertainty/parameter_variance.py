@@ -78,8 +78,8 @@ def coin_doubts(emission: Emission, confusion: Array, errors: Array, variance: A
     direction[options] = -errors
     direction[options, options] = 1.0
     worker, symbol = emission.cells(layout)
-    given = confusion[:, : emission.n_options, 0].sum(axis=1)
-    slope = (emission.table.T @ direction)[symbol] * given[worker, None]
+    response_rate = confusion[:, : emission.n_options, 0].sum(axis=1)
+    slope = (emission.table.T @ direction)[symbol] * response_rate[worker, None]
     slope /= np.maximum(emission.chances(confusion, layout), 1e-12)
     slope -= slope.min(axis=1, keepdims=True)
     doubts: Array = slope**2 * variance[worker]

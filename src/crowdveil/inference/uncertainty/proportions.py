@@ -54,34 +54,39 @@ def moments(shares: Array, given: Array, counts: Array, channels: Sequence[Chann
     Where participation is hidden, a part `given` of them is an answer. What those who do not hold an option think
     follows from the `shares`.
     """
-    variance, third = _expanded(2, shares, given, counts, channels), _expanded(3, shares, given, counts, channels)
+    variance, third = (
+        _expand_moments(2, shares, given, counts, channels),
+        _expand_moments(3, shares, given, counts, channels),
+    )
     return Moments(variance, third)
 
 
-def _expanded(power: int, shares: Array, given: Array, counts: Array, channels: Sequence[Channel]) -> tuple[Array, ...]:
+def _expand_moments(
+    power: int, shares: Array, given: Array, counts: Array, channels: Sequence[Channel]
+) -> tuple[Array, ...]:
     """E Σ (vote − share · answered)^power by the binomial theorem, each term a + b · share under that share."""
-    found = [np.zeros_like(shares) for _ in range(power + 2)]
+    moments_by_power = [np.zeros_like(shares) for _ in range(power + 2)]
     for j in range(power + 1):
         sign = math.comb(power, j) * (-1) ** j
         for count, channel in zip(counts[:, :, None], channels, strict=True):
-            holder, other = _expected(power - j, j, shares, given[:, None], channel)
-            found[j] += sign * count * other
-            found[j + 1] += sign * count * (holder - other)
-    return tuple(found)
+            holder, other = _expected_votes(power - j, j, shares, given[:, None], channel)
+            moments_by_power[j] += sign * count * other
+            moments_by_power[j + 1] += sign * count * (holder - other)
+    return tuple(moments_by_power)
 
 
-def _expected(i: int, j: int, shares: Array, given: Array, channel: Channel) -> tuple[Array, Array]:
+def _expected_votes(i: int, j: int, shares: Array, given: Array, channel: Channel) -> tuple[Array, Array]:
     """E[vote^i · answered^j] of a report whose worker, if anything, holds the option, or any other."""
     n_options, hidden = shares.shape[1], channel.protects_participation
     votes = channel.votes[:, :n_options]
     answered = votes.sum(axis=1, keepdims=True) if hidden else np.ones((len(votes), 1))
     by_input = channel.table @ (votes**i * answered**j)
-    own = np.diagonal(by_input[:n_options])
-    other = (shares @ by_input[:n_options] - shares * own) / np.maximum(1 - shares, 1e-12)
+    diagonal = np.diagonal(by_input[:n_options])
+    other = (shares @ by_input[:n_options] - shares * diagonal) / np.maximum(1 - shares, 1e-12)
     if not hidden:
-        return np.broadcast_to(own, other.shape), other
+        return np.broadcast_to(diagonal, other.shape), other
     silent = (1 - given) * by_input[-1]
-    return given * own + silent, given * other + silent
+    return given * diagonal + silent, given * other + silent
 
 
 def score_interval(votes: Array, mass: Array, found: Moments) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from crowdveil.inference.uncertainty.summaries import LEVEL
 Array = NDArray[Any]
 
 
-def unevenness(symbols: Array, emission: Emission, *, alike: float = 1.0) -> float:
+def score_excess(symbols: Array, emission: Emission, *, alike: float = 1.0) -> float:
     """How uneven the options' shares are at least, counted in what noise alone would make of even ones; 0 if it may be.
 
     The score statistic of even shares from how often each symbol came in is the squared length of a vector, as noise
@@ -25,11 +25,11 @@ def unevenness(symbols: Array, emission: Emission, *, alike: float = 1.0) -> flo
     """
     options = emission.table[: emission.n_options]
     even = options.mean(axis=0)
-    told = np.divide(options, even, out=np.ones_like(options), where=even > 0) - 1
+    scores = np.divide(options, even, out=np.ones_like(options), where=even > 0) - 1
     # Their mean is 0 but for rounding, which would stand out in a table that is nearly even.
-    told -= told.mean(axis=0)
-    score, information = told @ symbols, (told * symbols) @ told.T
-    found = float(score @ np.linalg.pinv(information, hermitian=True) @ score) / alike
+    scores -= scores.mean(axis=0)
+    score, information = scores @ symbols, (scores * symbols) @ scores.T
+    statistic = float(score @ np.linalg.pinv(information, hermitian=True) @ score) / alike
     freedom = max(len(options) - 1, 1)
-    sure = max(math.sqrt(max(found, 0.0)) - math.sqrt(chdtri(freedom, 1 - LEVEL)), 0.0)
+    sure = max(math.sqrt(max(statistic, 0.0)) - math.sqrt(chdtri(freedom, 1 - LEVEL)), 0.0)
     return sure**2 / freedom

@@ -15,7 +15,9 @@ _ROUNDING = 1e-6
 _LEAST = 1e-300
 
 
-def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def choose_map(
+    shares: NDArray[np.float64], answered: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The likeliest option and its share; the first of the domain's order on a tie, -1 where nobody answered.
 
     Shares that differ by less than rounding count as tied, so that the order of the reports cannot decide. They may be
@@ -25,7 +27,7 @@ def chosen(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> tuple[ND
     return np.where(answered, value, -1).astype(np.int32), np.where(answered, shares.max(axis=1), 0.0)
 
 
-def tied(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def find_ties(shares: NDArray[np.float64], answered: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where the order of the options alone decides which of them is chosen."""
     several: NDArray[np.bool_] = (_on_top(shares).sum(axis=1) > 1) & answered
     return several
@@ -46,7 +48,7 @@ def on_simplex(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def normalised(logs: NDArray[Any]) -> NDArray[Any]:
+def normalize_logs(logs: NDArray[Any]) -> NDArray[Any]:
     """Probabilities from their logs, row by row."""
     weights: NDArray[Any] = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)

@@ -26,7 +26,7 @@ _TINY = 1e-30
 _ROUNDING = 1e-13
 
 
-def foretold_at(posterior: Array, chance: Array) -> Array:
+def loo_log_predictive(posterior: Array, chance: Array) -> Array:
     """By power: the logarithms of how likely all reports were, each foretold by what the others left of its question.
 
     `posterior` has for each report its question's posterior, `chance` how likely the report is under each option.
@@ -35,14 +35,14 @@ def foretold_at(posterior: Array, chance: Array) -> Array:
     likely = np.ascontiguousarray(np.maximum(chance, _TINY).T, dtype=np.float64)
     others = np.log(np.ascontiguousarray(np.maximum(posterior, _TINY).T, dtype=np.float64)) - np.log(likely)
     others -= others.max(axis=0)
-    found = []
+    scores = []
     for power in POWERS:
         weight = np.exp(power * others)
-        found.append(float(np.log((weight * likely).sum(axis=0) / weight.sum(axis=0)).sum()))
-    return np.array(found)
+        scores.append(float(np.log((weight * likely).sum(axis=0) / weight.sum(axis=0)).sum()))
+    return np.array(scores)
 
 
-def sureness_of(foretold: Array) -> float:
+def fit_posterior_power(foretold: Array) -> float:
     """The power that foretells best, less one standard error, so that posteriors stay as they are for want of reports.
 
     Between the powers that were tried, the parabola through three of them tells where the best one is, and its bend how
@@ -56,11 +56,11 @@ def sureness_of(foretold: Array) -> float:
     if bend >= -4 * rounding:
         # No top is in sight: nothing tells, or the best lies beyond what was tried.
         return float(POWERS[best])
-    place = middle + np.clip(0.5 * (left - right) / bend, -1, 1) - 1 / np.sqrt(-bend)
-    return float(2.0 ** (-np.clip(place, 0, len(foretold) - 1) / 4))
+    vertex = middle + np.clip(0.5 * (left - right) / bend, -1, 1) - 1 / np.sqrt(-bend)
+    return float(2.0 ** (-np.clip(vertex, 0, len(foretold) - 1) / 4))
 
 
-def tempered(posterior: Array, sureness: float) -> Array:
+def temper(posterior: Array, sureness: float) -> Array:
     """Posteriors to the power of `sureness`; what is certain stays so, and what is likeliest stays likeliest."""
     if sureness == 1:
         return posterior
@@ -76,14 +76,14 @@ def sureness(parameters: Parameters) -> float:
 
 def with_sureness(statistics: Statistics, parameters: Parameters) -> Parameters:
     """The parameters with the power that the statistics speak for."""
-    return {**parameters, "sureness": np.array([sureness_of(statistics["foretold_at"])])}
+    return {**parameters, "sureness": np.array([fit_posterior_power(statistics["loo_log_predictive"])])}
 
 
-def asked(n_questions: int, n_reports: int) -> NDArray[np.bool_]:
+def sample_questions(n_questions: int, n_reports: int) -> NDArray[np.bool_]:
     """Which questions of a block are asked if the whole table has so many reports: scattered, and always the same."""
     if n_reports <= ENOUGH:
         return np.ones(n_questions, dtype=np.bool_)
     # Multiples of an odd constant near 2³²/φ spread evenly over all remainders (Knuth's multiplicative hashing).
     scattered = np.arange(1, n_questions + 1, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
-    found: NDArray[np.bool_] = scattered < 2.0**32 * ENOUGH / n_reports
-    return found
+    sampled: NDArray[np.bool_] = scattered < 2.0**32 * ENOUGH / n_reports
+    return sampled

@@ -31,13 +31,13 @@ class Dataset:
 
     def with_questions(self, kept: NDArray[np.int64]) -> Dataset:
         """A part of the questions; workers stay, also those left without an answer."""
-        place = np.full(len(self.answers.questions), -1, dtype=np.int32)
-        place[kept] = np.arange(len(kept), dtype=np.int32)
-        rows = place[self.answers.question] >= 0
+        new_code = np.full(len(self.answers.questions), -1, dtype=np.int32)
+        new_code[kept] = np.arange(len(kept), dtype=np.int32)
+        rows = new_code[self.answers.question] >= 0
         answers = replace(
             self.answers,
             worker=self.answers.worker[rows],
-            question=place[self.answers.question[rows]],
+            question=new_code[self.answers.question[rows]],
             answer=self.answers.answer[rows],
             questions=self.answers.questions[kept],
         )
@@ -65,5 +65,5 @@ def categorical(name: str, settings: Settings) -> Dataset:
 
 def constant_error(truth: NDArray[Any]) -> float:
     """The error rate of always giving the commonest truth, over the known ones."""
-    known = truth[~np.isnan(truth)].astype(np.int64)
-    return 1 - float(np.bincount(known).max()) / len(known)
+    known_truths = truth[~np.isnan(truth)].astype(np.int64)
+    return 1 - float(np.bincount(known_truths).max()) / len(known_truths)

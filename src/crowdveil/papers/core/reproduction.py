@@ -78,7 +78,7 @@ def select(rows: Sequence[Row], **wanted: Value) -> list[Row]:
     return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
 
 
-def labelled(rows: Sequence[Row], **columns: Value) -> list[Row]:
+def add_columns(rows: Sequence[Row], **columns: Value) -> list[Row]:
     """The rows with these columns before their own."""
     return [columns | row for row in rows]
 
@@ -88,16 +88,16 @@ def column(rows: Sequence[Row], name: str) -> list[float]:
     return [float(row[name]) for row in rows]
 
 
-def mean_of(rows: Sequence[Row], name: str, **wanted: Value) -> float:
+def mean_column(rows: Sequence[Row], name: str, **wanted: Value) -> float:
     """The mean of a column over the rows that are wanted; NaN when there are none."""
-    found = column(select(rows, **wanted), name)
-    return float(np.mean(found)) if found else float("nan")
+    values = column(select(rows, **wanted), name)
+    return float(np.mean(values)) if values else float("nan")
 
 
-def paired(rows: Sequence[Row], name: str, one: Row, other: Row) -> tuple[float, float]:
+def paired_difference(rows: Sequence[Row], name: str, one: Row, other: Row) -> tuple[float, float]:
     """One minus the other on the same trials: the mean of the differences and its standard error."""
     gaps = [
-        mean_of(rows, name, trial=trial, **one) - mean_of(rows, name, trial=trial, **other)
+        mean_column(rows, name, trial=trial, **one) - mean_column(rows, name, trial=trial, **other)
         for trial in dict.fromkeys(column(select(rows, **one), "trial"))
     ]
     spread = float(np.std(gaps, ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("inf")

@@ -38,12 +38,12 @@ def reproduce(reproduction: Reproduction, settings: Settings, folder: Path) -> O
     """Run one reproduction into a folder: CSV, SVG, PNG and a note."""
     _need_data(reproduction, settings)
     with folder_for(folder), TemporaryDirectory(dir=folder, prefix=f".{reproduction.id}-") as unfinished:
-        made = _made(reproduction, settings, Path(unfinished))
+        outcome = _run_reproduction(reproduction, settings, Path(unfinished))
         # All of them or none: a run that fails leaves what an earlier one wrote.
-        return replace(made, files=[path.replace(folder / path.name) for path in made.files])
+        return replace(outcome, files=[path.replace(folder / path.name) for path in outcome.files])
 
 
-def _made(reproduction: Reproduction, settings: Settings, folder: Path) -> Outcome:
+def _run_reproduction(reproduction: Reproduction, settings: Settings, folder: Path) -> Outcome:
     table = folder / f"{reproduction.id}.csv"
     write_rows(table, reproduction.rows(settings))
     rows = read_rows(table)

@@ -14,7 +14,16 @@ from scipy.special import logsumexp
 from crowdveil.answers import Answers
 from crowdveil.domain import Choices
 from crowdveil.inference import WeightedVote
-from crowdveil.papers.core.reproduction import Claim, Reproduction, Row, Settings, column, labelled, mean_of, select
+from crowdveil.papers.core.reproduction import (
+    Claim,
+    Reproduction,
+    Row,
+    Settings,
+    add_columns,
+    column,
+    mean_column,
+    select,
+)
 from crowdveil.papers.li.trial import PAPER, as_answers, errors
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.reports import Reports
@@ -53,7 +62,7 @@ class Additional(Reproduction):
     def rows(self, settings: Settings) -> list[Row]:
         rows: list[Row] = []
         for each in (self.answers_each, *self.others):
-            rows += labelled(self._errors(settings, each), answers_each=each)
+            rows += add_columns(self._errors(settings, each), answers_each=each)
         return [*rows, *self._times(settings)]
 
     def _errors(self, settings: Settings, answers_each: int) -> list[Row]:
@@ -69,7 +78,7 @@ class Additional(Reproduction):
                     {"kind": "none", "important": important, "aggregator": n, "error": e} for n, e in before.items()
                 ]
                 for law in FLIPS:
-                    after = errors(flipped(crowd.answers, law, seed), truth)
+                    after = errors(flip_answers(crowd.answers, law, seed), truth)
                     shared: Row = {"kind": "error", "law": law, "important": important}
                     rows += [shared | {"aggregator": n, "error": e, "change": e - before[n]} for n, e in after.items()]
         return rows
@@ -78,7 +87,7 @@ class Additional(Reproduction):
         rows: list[Row] = []
         for factor in (1, 2, 4, 8):
             crowd = _crowd(self.timed_workers * factor, 500, 20, 50).draw(settings.seed)
-            reports = flipped(crowd.answers, "uniform", settings.seed)
+            reports = flip_answers(crowd.answers, "uniform", settings.seed)
             rows.append({"kind": "time", "n_reports": len(reports), "seconds": _seconds(as_answers(reports))})
         return rows
 
@@ -88,28 +97,28 @@ class Additional(Reproduction):
 
     def _laws(self, rows: Sequence[Row], answers_each: int) -> list[Claim]:
         rows = select(rows, answers_each=float(answers_each))
-        said = f"{answers_each} answers each"
+        label = f"{answers_each} answers each"
         laws = [law for law in FLIPS if law != "one layer"]
-        one = mean_of(rows, "change", law="one layer", aggregator="TD", important=6.0)
-        others = {law: mean_of(rows, "change", law=law, aggregator="TD", important=6.0) for law in laws}
-        few, many = (mean_of(rows, "change", law="uniform", aggregator="TD", important=n) for n in (0.0, 12.0))
+        one = mean_column(rows, "change", law="one layer", aggregator="TD", important=6.0)
+        others = {law: mean_column(rows, "change", law=law, aggregator="TD", important=6.0) for law in laws}
+        few, many = (mean_column(rows, "change", law="uniform", aggregator="TD", important=n) for n in (0.0, 12.0))
         exact = {str(row["law"]): float(row["exact_epsilon"]) for row in select(rows, kind="privacy")}
         return [
             Claim(
-                f"the gain of two layers does not need the uniform law (6 important users, {said})",
+                f"the gain of two layers does not need the uniform law (6 important users, {label})",
                 "general",
                 f"change of TD: one layer {one:.3f}; "
                 + ", ".join(f"{law} {value:.3f}" for law, value in others.items()),
                 "holds" if max(others.values()) < one else "differs",
             ),
             Claim(
-                f"the uniform law protects best ({said})",
+                f"the uniform law protects best ({label})",
                 "stronger than any other",
                 "exact ε per value: " + ", ".join(f"{law} {value:.2f}" for law, value in exact.items()),
                 "holds" if exact["uniform"] <= min(exact.values()) else "fails",
             ),
             Claim(
-                f"more important users, smaller change (uniform, TD, {said})",
+                f"more important users, smaller change (uniform, TD, {label})",
                 "smaller",
                 f"0 important users {few:.3f}, 12 {many:.3f}",
                 "holds" if many < few else "fails",
@@ -148,10 +157,10 @@ class Additional(Reproduction):
 def _important(rows: Sequence[Row]) -> Panel:
     numbers = sorted(set(column(select(rows, kind="none"), "important")))
     series = [
-        Series(law, numbers, [mean_of(rows, "error", law=law, aggregator="TD", important=n) for n in numbers])
+        Series(law, numbers, [mean_column(rows, "error", law=law, aggregator="TD", important=n) for n in numbers])
         for law in FLIPS
     ]
-    plain = [mean_of(rows, "error", kind="none", aggregator="TD", important=n) for n in numbers]
+    plain = [mean_column(rows, "error", kind="none", aggregator="TD", important=n) for n in numbers]
     series.append(Series("no privacy", numbers, plain))
     return Panel(
         "important users", "number of important users of 60", "error rate, TD", series, {"coin, best constant": 0.5}
@@ -183,7 +192,7 @@ def scaling(rows: Sequence[Row]) -> float:
     return float(np.polyfit(np.log(column(times, "n_reports")), np.log(column(times, "seconds")), 1)[0])
 
 
-def flipped(answers: Answers, law: str, seed: int) -> Reports:
+def flip_answers(answers: Answers, law: str, seed: int) -> Reports:
     """Answers of two options, each flipped with its worker's own probability, read as answers."""
     rng = np.random.default_rng(seed)
     flip = FLIPS[law](rng, len(answers.workers))

@@ -14,11 +14,11 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
-    mean_of,
+    mean_column,
     near,
-    paired,
+    paired_difference,
     said_trials,
     select,
     smaller,
@@ -29,8 +29,8 @@ from crowdveil.papers.li.trial import (
     READING,
     SPOKEN,
     baseline_errors,
-    change_of,
     duchenne,
+    error_change,
     peer_grading,
     privacy_rows,
     trial_rows,
@@ -76,10 +76,10 @@ class _Table(Reproduction):
         claims = []
         for epsilon, values in self.published.items():
             for (layers, aggregator), published in zip(COLUMNS, values, strict=True):
-                ours = change_of(rows, layers, aggregator, epsilon)
+                ours = error_change(rows, layers, aggregator, epsilon)
                 claims.append(
                     Claim(
-                        f"change of the error rate, {named(layers, aggregator)}, claimed ε {epsilon:g}",
+                        f"change of the error rate, {series_name(layers, aggregator)}, claimed ε {epsilon:g}",
                         f"{published:.3f}",
                         f"{ours:.3f}",
                         near(ours, published, self.tolerance),
@@ -115,11 +115,11 @@ class Table2(_Table):
         return peer_grading(seed, self.abilities)
 
     def rows(self, settings: Settings) -> list[Row]:
-        rows = labelled(super().rows(settings), reading="default")
+        rows = add_columns(super().rows(settings), reading="default")
         for other in self.others:
             for seed in settings.seeds(max(settings.trials, self.least_trials)):
-                found = trial_rows(peer_grading(seed, other), (1.0, 0.5), seed)
-                rows += labelled(found, reading=_spread(other))
+                rows_of_trial = trial_rows(peer_grading(seed, other), (1.0, 0.5), seed)
+                rows += add_columns(rows_of_trial, reading=_spread(other))
         return rows
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
@@ -127,11 +127,11 @@ class Table2(_Table):
         return [*default, *(self._beside(select(rows, reading=_spread(other)), other) for other in self.others)]
 
     def _beside(self, rows: Sequence[Row], other: tuple[float, float]) -> Claim:
-        ours = {(e, column): change_of(rows, *column, e) for e in (1.0, 0.5) for column in COLUMNS}
+        ours = {(e, column): error_change(rows, *column, e) for e in (1.0, 0.5) for column in COLUMNS}
         close = sum(
             abs(value - self.published[e][COLUMNS.index(c)]) <= self.tolerance for (e, c), value in ours.items()
         )
-        right = {name: 1 - mean_of(rows, "error", layers="none", aggregator=name) for name in ("MV", "TD")}
+        right = {name: 1 - mean_column(rows, "error", layers="none", aggregator=name) for name in ("MV", "TD")}
         better = _better(rows)
         return replace(
             better,
@@ -172,11 +172,11 @@ class Table3(_Table):
             Claim(
                 f"Table 1: number of {name}",
                 str(published),
-                f"{column(found, 'error')[0]:.0f}",
-                near(column(found, "error")[0], published, 0.5),
+                f"{column(selected, 'error')[0]:.0f}",
+                near(column(selected, "error")[0], published, 0.5),
             )
             for name, published in (("questions", 2134), ("users", 64), ("answers", 17729), ("truths", 159))
-            if (found := select(rows, layers="count", aggregator=name))
+            if (selected := select(rows, layers="count", aggregator=name))
         ]
         return [*counts, *super().claims(rows)]
 
@@ -201,14 +201,14 @@ class Figure3(Reproduction):
             found = [*privacy_rows(data.answers, self.epsilons), *baseline_errors(data)]
             for seed in settings.seeds(max(settings.trials, least if settings.quick else 100)):
                 found += trial_rows(peer_grading(seed) if crowd == "peer" else whole, self.epsilons, seed)
-            rows += labelled(found, crowd=crowd)
+            rows += add_columns(found, crowd=crowd)
         return rows
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         claims = []
         for crowd, name in SPOKEN.items():
             part = select(rows, crowd=crowd)
-            changes = [change_of(part, "two", "TD", epsilon) for epsilon in self.epsilons]
+            changes = [error_change(part, "two", "TD", epsilon) for epsilon in self.epsilons]
             claims += [
                 Claim(
                     f"{name}: more privacy, less utility",
@@ -228,7 +228,7 @@ class Figure3(Reproduction):
         return panels(drawn, caption=tradeoff_caption(parts))
 
 
-def named(layers: str, aggregator: str) -> str:
+def series_name(layers: str, aggregator: str) -> str:
     return f"{layers} layer{'s' * (layers == 'two')}, {aggregator}"
 
 
@@ -238,17 +238,17 @@ def tradeoff(rows: Sequence[Row], title: str) -> Panel:
     for layers, aggregator in COLUMNS:
         part = [row for row in select(rows, layers=layers, aggregator="privacy") if float(row["epsilon"]) > 0.005]
         claimed = column(part, "epsilon")
-        y = [mean_of(rows, "error", layers=layers, aggregator=aggregator, epsilon=epsilon) for epsilon in claimed]
-        series.append(Series(named(layers, aggregator), column(part, "exact_epsilon"), y, claimed=claimed))
+        y = [mean_column(rows, "error", layers=layers, aggregator=aggregator, epsilon=epsilon) for epsilon in claimed]
+        series.append(Series(series_name(layers, aggregator), column(part, "exact_epsilon"), y, claimed=claimed))
     lines = {str(row["aggregator"]): float(row["error"]) for row in select(rows, layers="baseline")}
-    lines["no privacy, TD"] = mean_of(rows, "error", layers="none", aggregator="TD")
+    lines["no privacy, TD"] = mean_column(rows, "error", layers="none", aggregator="TD")
     return Panel(title, "exact ε per value", "error rate", series, lines, log_x=True)
 
 
 def tradeoff_caption(crowds: Sequence[Sequence[Row]]) -> str:
-    found = [select(rows, aggregator="privacy")[0] for rows in crowds]
-    typical = " and ".join(f"{float(row['n_answers']):.0f}" for row in found)
-    sizes = " and ".join(f"{row['size']} ({said_trials(rows)})" for row, rows in zip(found, crowds, strict=True))
+    privacy_rows = [select(rows, aggregator="privacy")[0] for rows in crowds]
+    typical = " and ".join(f"{float(row['n_answers']):.0f}" for row in privacy_rows)
+    sizes = " and ".join(f"{row['size']} ({said_trials(rows)})" for row, rows in zip(privacy_rows, crowds, strict=True))
     return (
         f"{sizes} workers × questions. Exact ε per value of a worker with the median number "
         f"of answers ({typical}); hollow: the ε of Theorem 6.3. Which questions were answered is not protected."
@@ -266,9 +266,9 @@ def _counts(data: Dataset) -> list[Row]:
 
 
 def _better(rows: Sequence[Row], name: str = "", epsilon: float = 0.5) -> Claim:
-    one, two = change_of(rows, "one", "TD", epsilon), change_of(rows, "two", "TD", epsilon)
+    one, two = error_change(rows, "one", "TD", epsilon), error_change(rows, "two", "TD", epsilon)
     first, second = ({"layers": layers, "aggregator": "TD", "epsilon": epsilon} for layers in ("two", "one"))
-    gap, spread = paired(rows, "change", first, second)
+    gap, spread = paired_difference(rows, "change", first, second)
     return Claim(
         f"{name + ': ' if name else ''}TD loses less with two layers than with one at the same claimed ε ({epsilon:g})",
         "two layers better",
@@ -289,12 +289,12 @@ def _same_privacy(rows: Sequence[Row], name: str = "", epsilon: float = 0.5) -> 
 
 
 def _against_constant(rows: Sequence[Row]) -> Claim:
-    constant = mean_of(rows, "error", layers="baseline", aggregator="best constant")
-    ours = {e: mean_of(rows, "error", layers="two", aggregator="TD", epsilon=e) for e in (1.0, 0.0)}
+    constant = mean_column(rows, "error", layers="baseline", aggregator="best constant")
+    ours = {e: mean_column(rows, "error", layers="two", aggregator="TD", epsilon=e) for e in (1.0, 0.0)}
     return Claim(
         "two layers with TD beat always giving the commonest answer (claimed ε 1 and 0)",
         "not reported",
         f"error {ours[1.0]:.3f} and {ours[0.0]:.3f}, best constant {constant:.3f}, no privacy "
-        f"{mean_of(rows, 'error', layers='none', aggregator='TD'):.3f}",
+        f"{mean_column(rows, 'error', layers='none', aggregator='TD'):.3f}",
         "holds" if ours[1.0] < constant and ours[0.0] < constant else "fails",
     )

@@ -16,7 +16,7 @@ from crowdveil.estimate import Estimate
 from crowdveil.inference import Majority, Method, WeightedVote
 from crowdveil.mechanisms import Mechanism, OneLayer, TwoLayer
 from crowdveil.papers.core.datasets import Dataset, categorical, constant_error
-from crowdveil.papers.core.reproduction import Row, Settings, labelled, mean_of
+from crowdveil.papers.core.reproduction import Row, Settings, add_columns, mean_column
 from crowdveil.reports import Reports
 from crowdveil.simulate import preset
 
@@ -50,7 +50,7 @@ def duchenne(settings: Settings) -> Dataset:
     return categorical("duchenne", settings)
 
 
-def mechanism_of(layers: str, epsilon: float) -> Mechanism:
+def build_mechanism(layers: str, epsilon: float) -> Mechanism:
     """ε = 0 is a coin for one layer and U(0, 1) for two."""
     if layers == "two":
         return TwoLayer(epsilon=epsilon)
@@ -69,10 +69,10 @@ def errors(reports: Reports, truth: Floats) -> dict[str, float]:
 
 def error_rate(estimate: Estimate, truth: Floats) -> float:
     """Over known truths; options that tie share the credit."""
-    known = ~np.isnan(truth)
-    posterior = np.asarray(estimate.posterior, dtype=np.float64)[known]
+    has_truth = ~np.isnan(truth)
+    posterior = np.asarray(estimate.posterior, dtype=np.float64)[has_truth]
     best = posterior >= posterior.max(axis=1, keepdims=True) - 1e-9
-    codes = truth[known].astype(np.int64)
+    codes = truth[has_truth].astype(np.int64)
     credit = best[np.arange(len(codes)), codes] / best.sum(axis=1)
     return float(1 - credit.mean())
 
@@ -83,11 +83,11 @@ def trial_rows(data: Dataset, epsilons: Sequence[float], seed: int) -> list[Row]
     rows: list[Row] = [{"layers": "none", "aggregator": name, "error": value} for name, value in before.items()]
     for epsilon in epsilons:
         for layers in ("one", "two"):
-            reports = mechanism_of(layers, epsilon).randomize(data.answers, Keystream(f"{seed}:{layers}:{epsilon}"))
+            reports = build_mechanism(layers, epsilon).randomize(data.answers, Keystream(f"{seed}:{layers}:{epsilon}"))
             for name, value in errors(reports, data.truth).items():
                 row: Row = {"layers": layers, "aggregator": name, "epsilon": epsilon, "error": value}
                 rows.append(row | {"change": value - before[name]})
-    return labelled(rows, trial=float(seed))
+    return add_columns(rows, trial=float(seed))
 
 
 def median_answers(answers: Answers) -> int:
@@ -102,7 +102,7 @@ def privacy_rows(answers: Answers, epsilons: Sequence[float]) -> list[Row]:
     for epsilon in epsilons:
         two = TwoLayer(epsilon=epsilon)
         values = {
-            "one": mechanism_of("one", epsilon).guarantee(answers.domain).epsilon,
+            "one": build_mechanism("one", epsilon).guarantee(answers.domain).epsilon,
             "two": two.guarantee(answers.domain, n_answers=typical).epsilon,
         }
         vector = {
@@ -112,7 +112,7 @@ def privacy_rows(answers: Answers, epsilons: Sequence[float]) -> list[Row]:
         for layers, exact in values.items():
             row: Row = {"layers": layers, "aggregator": "privacy", "epsilon": epsilon, "exact_epsilon": exact}
             rows.append(row | {"vector_epsilon": vector[layers], "n_answers": typical})
-    return labelled(rows, size=f"{len(answers.workers)} × {len(answers.questions)}")
+    return add_columns(rows, size=f"{len(answers.workers)} × {len(answers.questions)}")
 
 
 def baseline_errors(data: Dataset) -> list[Row]:
@@ -127,5 +127,5 @@ def baseline_errors(data: Dataset) -> list[Row]:
     ]
 
 
-def change_of(rows: Sequence[Row], layers: str, aggregator: str, epsilon: float) -> float:
-    return mean_of(rows, "change", layers=layers, aggregator=aggregator, epsilon=epsilon)
+def error_change(rows: Sequence[Row], layers: str, aggregator: str, epsilon: float) -> float:
+    return mean_column(rows, "change", layers=layers, aggregator=aggregator, epsilon=epsilon)

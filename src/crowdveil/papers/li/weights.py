@@ -14,7 +14,7 @@ from crowdveil.bounds.li import error_bound, error_change_density, one_layer_err
 from crowdveil.entropy import Keystream
 from crowdveil.inference import WeightedVote
 from crowdveil.mechanisms import TwoLayer
-from crowdveil.papers.core.reproduction import Claim, Reproduction, Row, Settings, column, labelled, select
+from crowdveil.papers.core.reproduction import Claim, Reproduction, Row, Settings, add_columns, column, select
 from crowdveil.papers.li.trial import PAPER, READING, SPOKEN, as_answers, duchenne, peer_grading
 from crowdveil.plot import Panel, Series, panels
 from crowdveil.reports import Reports
@@ -45,8 +45,8 @@ class Figure1(Reproduction):
             counts, _ = np.histogram(draws, edges)
             middles = (edges[1:] + edges[:-1]) / 2
             density = _mean_density(edges, high, n)
-            for place, formula, count in zip(middles, density, counts, strict=True):
-                row: Row = {"kind": "density", "high": high, "n": n, "change": float(place), "formula": float(formula)}
+            for middle, formula, count in zip(middles, density, counts, strict=True):
+                row: Row = {"kind": "density", "high": high, "n": n, "change": float(middle), "formula": float(formula)}
                 rows.append(row | {"drawn": float(count / n_draws / (edges[1] - edges[0]))})
             # Both sides at the same mean flip: p = b/2 in one layer.
             one = one_layer_error_change(high / 2, n).value
@@ -143,7 +143,7 @@ class Figure2(Reproduction):
             for trial, seed in enumerate(settings.seeds(max(settings.trials, self.least_trials))):
                 answers = (peer_grading(seed) if crowd == "peer" else whole).answers
                 shown = settings.generator().permutation(len(answers.workers))[: 0 if trial else 8].tolist()
-                rows += labelled(self._weights(answers, seed, set(shown)), crowd=crowd, trial=trial)
+                rows += add_columns(self._weights(answers, seed, set(shown)), crowd=crowd, trial=trial)
         return rows
 
     def _weights(self, answers: Answers, seed: int, shown: set[int]) -> list[Row]:
@@ -151,8 +151,8 @@ class Figure2(Reproduction):
         reports = TwoLayer(epsilon=self.epsilon).randomize(answers, Keystream(seed))
         after = WeightedVote(max_iter=20).fit(as_answers(reports)).parameters["weight"]
         n_workers = len(answers.workers)
-        given = np.maximum(np.bincount(answers.worker, minlength=n_workers), 1)
-        flips = np.bincount(answers.worker, reports.report != answers.answer, minlength=n_workers) / given
+        answers_per_worker = np.maximum(np.bincount(answers.worker, minlength=n_workers), 1)
+        flips = np.bincount(answers.worker, reports.report != answers.answer, minlength=n_workers) / answers_per_worker
         columns = zip(before.tolist(), after.tolist(), flips.tolist(), strict=True)
         return [
             {"before": b, "after": a, "flipped": f, "shown": str(worker in shown)}
@@ -161,14 +161,14 @@ class Figure2(Reproduction):
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         return [
-            self._absorbed(select(rows, crowd=crowd), name, share)
+            self._claim_absorption(select(rows, crowd=crowd), name, share)
             for crowd, name in SPOKEN.items()
             for share in (1.0, 0.5)
         ]
 
-    def _absorbed(self, rows: Sequence[Row], name: str, share: float) -> Claim:
+    def _claim_absorption(self, rows: Sequence[Row], name: str, share: float) -> Claim:
         trials = sorted(set(column(rows, "trial")))
-        each = [_related(select(rows, trial=trial), share) for trial in trials]
+        each = [_flip_weight_correlation(select(rows, trial=trial), share) for trial in trials]
         over = "all workers" if share == 1 else "the half of the workers with most weight"
         related, spread = float(np.mean(each)), float(np.std(each, ddof=1) / np.sqrt(len(each)))
         return Claim(
@@ -183,14 +183,14 @@ class Figure2(Reproduction):
         drawn = []
         for crowd, name in SPOKEN.items():
             part = select(rows, crowd=crowd, shown="True")
-            places = [float(place) for place in range(len(part))]
+            places = [float(index) for index in range(len(part))]
             series = [
                 Series("weight, no privacy", places, column(part, "before"), kind="bars"),
                 Series("weight after two layers", places, column(part, "after"), kind="bars"),
                 Series("share flipped", places, column(part, "flipped"), kind="points"),
             ]
-            said = "log-odds weight; share flipped"
-            drawn.append(Panel(name, "worker", said, series, categories=[str(i + 1) for i in range(len(part))]))
+            label = "log-odds weight; share flipped"
+            drawn.append(Panel(name, "worker", label, series, categories=[str(i + 1) for i in range(len(part))]))
         sizes = " and ".join(str(len(select(rows, crowd=crowd, trial=0.0))) for crowd in SPOKEN)
         return panels(
             drawn,
@@ -199,7 +199,7 @@ class Figure2(Reproduction):
         )
 
 
-def _related(rows: Sequence[Row], share: float) -> float:
+def _flip_weight_correlation(rows: Sequence[Row], share: float) -> float:
     """Correlation of flips with lost weight among the share of workers with most weight."""
     least = float(np.quantile(column(rows, "before"), 1 - share))
     part = [row for row in rows if float(row["before"]) >= least]

@@ -45,7 +45,10 @@ class Reading:
     last: int = 2005
 
     def crowd(self, films: Films, rng: np.random.Generator) -> FilmCrowd:
-        past, new = films.released(2004, 2004, self.least_past), films.released(2005, self.last, self.least_new)
+        past, new = (
+            films.films_of_years(2004, 2004, self.least_past),
+            films.films_of_years(2005, self.last, self.least_new),
+        )
         chosen = films.most_active(np.concatenate([past, new]), self.n_workers) if self.n_workers else films
         return FilmCrowd.draw(chosen, past, rng.permutation(new), rng, filled=self.filled)
 
@@ -64,7 +67,7 @@ class Films:
             years = {row["task"]: int(row["year"] or 0) for row in csv.DictReader(stream)}
         return cls(answers, np.array([years.get(str(film), 0) for film in answers.questions]))
 
-    def released(self, first: int, last: int, least: int) -> NDArray[np.int64]:
+    def films_of_years(self, first: int, last: int, least: int) -> NDArray[np.int64]:
         """Films of these years with at least so many ratings."""
         counts = np.bincount(self.answers.question, minlength=len(self.year))
         return np.flatnonzero((self.year >= first) & (self.year <= last) & (counts >= least))
@@ -73,24 +76,24 @@ class Films:
         """The same films with the workers who rated most of these."""
         among = np.isin(self.answers.question, films)
         counts = np.bincount(self.answers.worker[among], minlength=len(self.answers.workers))
-        kept = np.sort(np.argsort(-counts, kind="stable")[:n_workers])
-        place = np.full(len(counts), -1, dtype=np.int32)
-        place[kept] = np.arange(len(kept), dtype=np.int32)
-        rows = place[self.answers.worker] >= 0
-        columns = self.answers.question[rows], self.answers.answer[rows], self.answers.workers[kept]
-        return Films(Answers(place[self.answers.worker[rows]], *columns, self.answers.questions, SCALE), self.year)
+        active = np.sort(np.argsort(-counts, kind="stable")[:n_workers])
+        new_code = np.full(len(counts), -1, dtype=np.int32)
+        new_code[active] = np.arange(len(active), dtype=np.int32)
+        rows = new_code[self.answers.worker] >= 0
+        columns = self.answers.question[rows], self.answers.answer[rows], self.answers.workers[active]
+        return Films(Answers(new_code[self.answers.worker[rows]], *columns, self.answers.questions, SCALE), self.year)
 
-    def given(self, films: NDArray[np.int64]) -> Floats:
+    def ratings_matrix(self, films: NDArray[np.int64]) -> Floats:
         """Worker × film: the ratings given, NaN where there is none."""
-        place = np.full(len(self.year), -1)
-        place[films] = np.arange(len(films))
-        rows = np.flatnonzero(place[self.answers.question] >= 0)
+        column = np.full(len(self.year), -1)
+        column[films] = np.arange(len(films))
+        rows = np.flatnonzero(column[self.answers.question] >= 0)
         grid: Floats = np.full((len(self.answers.workers), len(films)), np.nan)
-        grid[self.answers.worker[rows], place[self.answers.question[rows]]] = SCALE.numbers[self.answers.answer[rows]]
+        grid[self.answers.worker[rows], column[self.answers.question[rows]]] = SCALE.numbers[self.answers.answer[rows]]
         return grid
 
 
-def completed(given: Floats, rng: np.random.Generator) -> Floats:
+def impute_ratings(given: Floats, rng: np.random.Generator) -> Floats:
     """The ratings given, and likely ones where there is none.
 
     A likely rating is the film's mean plus the worker's own mean deviation, both shrunk, plus an error as large as the
@@ -98,8 +101,8 @@ def completed(given: Floats, rng: np.random.Generator) -> Floats:
     """
     overall = float(np.nanmean(given))
     film = _shrunk(given - overall, axis=0)
-    own = _shrunk(given - overall - film, axis=1)
-    mean = overall + film + own[:, None]
+    worker_effect = _shrunk(given - overall - film, axis=1)
+    mean = overall + film + worker_effect[:, None]
     likely = mean + np.nanstd(given - mean) * rng.standard_normal(given.shape)
     return np.where(np.isnan(given), np.clip(np.rint(2 * likely) / 2, 0.5, 5.0), given)
 
@@ -129,10 +132,10 @@ class FilmCrowd:
     ) -> FilmCrowd:
         workers = films.answers.workers
         level = rng.choice(len(LEVELS), len(workers), p=np.array(SHARES) / sum(SHARES))
-        given = films.given(np.concatenate([past, new]))
-        grid = completed(given, rng) if filled else given
+        ratings = films.ratings_matrix(np.concatenate([past, new]))
+        grid = impute_ratings(ratings, rng) if filled else ratings
         history = History.from_reports(_past(workers, level, grid[:, : len(past)], rng))
-        real = float(np.isfinite(given).sum() / np.isfinite(grid).sum())
+        real = float(np.isfinite(ratings).sum() / np.isfinite(grid).sum())
         return cls(workers, level, grid[:, len(past) :], history, real)
 
     def population(self, film: int) -> NDArray[np.int64]:
@@ -153,8 +156,8 @@ class FilmCrowd:
 
     def places(self, selection: Selection) -> NDArray[np.int64]:
         """Where the chosen stand in the list of workers."""
-        known = {worker: place for place, worker in enumerate(self.workers.tolist())}
-        return np.array([known[worker] for worker in selection.chosen], dtype=np.int64)
+        row_by_worker = {worker: row for row, worker in enumerate(self.workers.tolist())}
+        return np.array([row_by_worker[worker] for worker in selection.chosen], dtype=np.int64)
 
 
 @cache
@@ -172,9 +175,9 @@ def _shrunk(values: Floats, axis: int, pseudo: float = 5.0) -> Floats:
 def _past(workers: NDArray[Any], level: NDArray[np.int64], grid: Floats, rng: np.random.Generator) -> Reports:
     """The noisy ratings of past films; level none reports as it is."""
     worker, film = np.nonzero(np.isfinite(grid))
-    value, own = grid[worker, film], level[worker]
-    number = value + np.array(GAMMAS)[own] * rng.standard_normal(len(value))
-    code = np.where(own == 0, np.rint(2 * value - 1).astype(np.int32), -1)
+    value, worker_level = grid[worker, film], level[worker]
+    number = value + np.array(GAMMAS)[worker_level] * rng.standard_normal(len(value))
+    code = np.where(worker_level == 0, np.rint(2 * value - 1).astype(np.int32), -1)
     channels: list[AnyChannel] = [identity(SCALE), *(Gaussian(sigma=gamma).record(SCALE) for gamma in GAMMAS[1:])]
-    columns = worker.astype(np.int32), film.astype(np.int32), code, own.astype(np.int16)
+    columns = worker.astype(np.int32), film.astype(np.int32), code, worker_level.astype(np.int16)
     return Reports(*columns, workers, np.arange(grid.shape[1]), tuple(channels), SCALE, number)

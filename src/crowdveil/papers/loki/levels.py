@@ -81,7 +81,7 @@ class Examples(Reproduction):
         drawn = []
         for kind, title in (("rating", "ratings, Gaussian noise"), ("choice", "five options, randomised response")):
             part = [row for row in select(rows, kind=kind) if row["level"] != "none"]
-            places = [float(place) for place in range(len(part))]
+            places = [float(index) for index in range(len(part))]
             columns = (
                 ("printed ε", "printed_epsilon"),
                 ("ε of the formula", "formula_epsilon"),

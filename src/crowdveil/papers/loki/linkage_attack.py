@@ -17,7 +17,7 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
-    mean_of,
+    mean_column,
     said_trials,
 )
 from crowdveil.papers.loki.levels import PAPER
@@ -79,29 +79,29 @@ class Attack(Reproduction):
         self, roll: Codes, linked: Codes, seed: int, rng: np.random.Generator
     ) -> list[tuple[str, float, NDArray[np.bool_]]]:
         exact = roll[:, linked]
-        found = [(IDS, float("inf"), _name(roll, exact, linked, [1.0] * 3, rng))]
+        attacks = [(IDS, float("inf"), _name(roll, exact, linked, [1.0] * 3, rng))]
         # Each survey alone: the attacker sees one column and guesses among all who share it.
         alone = np.asarray(np.stack([_name(roll[[k]], exact[[k]], linked, [1.0], rng) for k in range(3)]).any(axis=0))
-        found.append((PSEUDONYMS, float("inf"), alone))
+        attacks.append((PSEUDONYMS, float("inf"), alone))
         for epsilon in self.epsilons:
             reports, weights = [], []
             for k, size in enumerate((365, 120, self.n_postcodes)):
                 channel = RandomizedResponse(epsilon=epsilon).channel(Choices(tuple(map(str, range(size)))))
                 reports.append(draw(channel, exact[k].astype(np.int32), Keystream(f"{seed}:{k}:{epsilon}")))
                 weights.append(channel.epsilon)
-            found.append(
+            attacks.append(
                 (
                     f"constant ids, local privacy ε = {epsilon:g}",
                     epsilon,
                     _name(roll, np.stack(reports), linked, weights, rng),
                 )
             )
-        return found
+        return attacks
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
-        linked, named = mean_of(rows, "linked"), mean_of(rows, "named", defence=IDS)
-        health = mean_of(rows, "health", defence=IDS)
-        private = {e: mean_of(rows, "named", epsilon=e) for e in self.epsilons}
+        linked, named = mean_column(rows, "linked"), mean_column(rows, "named", defence=IDS)
+        health = mean_column(rows, "health", defence=IDS)
+        private = {e: mean_column(rows, "named", epsilon=e) for e in self.epsilons}
         return [
             Claim(
                 "of 400 workers some 72 can be linked by constant ids",
@@ -112,8 +112,8 @@ class Attack(Reproduction):
             Claim(
                 "date of birth, sex and postcode single people out",
                 "effective",
-                f"{named:.0f} of {linked:.0f} are named ({mean_of(rows, 'share', defence=IDS):.0%}); "
-                f"{mean_of(rows, 'unique'):.0%} of the population are unique",
+                f"{named:.0f} of {linked:.0f} are named ({mean_column(rows, 'share', defence=IDS):.0%}); "
+                f"{mean_column(rows, 'unique'):.0%} of the population are unique",
                 "holds" if named > linked / 2 else "fails",
             ),
             Claim(
@@ -125,8 +125,8 @@ class Attack(Reproduction):
             Claim(
                 "per-study pseudonyms stop it (not in the paper)",
                 "–",
-                f"{mean_of(rows, 'named', defence=PSEUDONYMS):.2f} named",
-                "holds" if mean_of(rows, "named", defence=PSEUDONYMS) < 1 else "fails",
+                f"{mean_column(rows, 'named', defence=PSEUDONYMS):.2f} named",
+                "holds" if mean_column(rows, "named", defence=PSEUDONYMS) < 1 else "fails",
             ),
             Claim(
                 "local privacy stops it although ids are constant (ε per survey; not in the paper)",
@@ -138,10 +138,10 @@ class Attack(Reproduction):
 
     def draw(self, rows: Sequence[Row]) -> Any:
         names = list(dict.fromkeys(str(row["defence"]) for row in rows))
-        places = [float(place) for place in range(len(names))]
+        places = [float(index) for index in range(len(names))]
         series = [
-            Series(said, places, [mean_of(rows, key, defence=name) for name in names], kind="bars")
-            for said, key in (("named", "named"), ("named, with their health", "health"))
+            Series(label, places, [mean_column(rows, key, defence=name) for name in names], kind="bars")
+            for label, key in (("named", "named"), ("named, with their health", "health"))
         ]
         labels = [
             name.replace("constant ids, local privacy ", "local privacy\n").replace(" ", "\n", 1) for name in names
@@ -151,7 +151,7 @@ class Attack(Reproduction):
             "defence",
             "workers",
             series,
-            {"linked by id": mean_of(rows, "linked")},
+            {"linked by id": mean_column(rows, "linked")},
             categories=labels,
         )
         return panels(
@@ -172,10 +172,10 @@ def _name(
 ) -> NDArray[np.bool_]:
     """Whether the person who fits the reports best is the right one; among equals one is drawn."""
     hits = np.zeros(len(linked), dtype=bool)
-    for place, person in enumerate(linked.tolist()):
+    for column, person in enumerate(linked.tolist()):
         score = np.zeros(roll.shape[1])
-        for known, said, weight in zip(roll, reports[:, place], weights, strict=True):
-            score += weight * (known == said)
+        for attribute, report, weight in zip(roll, reports[:, column], weights, strict=True):
+            score += weight * (attribute == report)
         best = np.flatnonzero(score >= score.max() - 1e-9)
-        hits[place] = rng.choice(best) == person
+        hits[column] = rng.choice(best) == person
     return hits

@@ -14,10 +14,10 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
-    mean_of,
-    paired,
+    mean_column,
+    paired_difference,
     said_trials,
     select,
     smaller,
@@ -87,12 +87,12 @@ class Figure2a(Reproduction):
 
     def rows(self, settings: Settings) -> list[Row]:
         films = Films.load(settings)
-        rows = self.measured(films, settings, self.reading, self.budgets, list(self.policies(0)))
+        rows = self.measure(films, settings, self.reading, self.budgets, list(self.policies(0)))
         for reading in self.others:
-            rows += self.measured(films, settings, reading, self.budgets[-1:], [STOP, SPEND])
+            rows += self.measure(films, settings, reading, self.budgets[-1:], [STOP, SPEND])
         return rows
 
-    def measured(
+    def measure(
         self, films: Films, settings: Settings, reading: Reading, budgets: Sequence[float], names: Sequence[str]
     ) -> list[Row]:
         """The same surveys under each of these policies. The levels change with the trial alone, so trials are many."""
@@ -101,10 +101,10 @@ class Figure2a(Reproduction):
             settings.progress(f"{self.id}: {reading.name}, trial {trial + 1}")
             rng = np.random.default_rng(seed)
             crowd = reading.crowd(films, rng)
-            kept: dict[tuple[Any, ...], Chosen] = {}
+            cache: dict[tuple[Any, ...], Chosen] = {}
             for film in range(min(8 if settings.quick else 32, crowd.ratings.shape[1])):
-                survey = self._survey(crowd, film, rng, budgets, names, kept)
-                rows += labelled(survey, reading=reading.name, film=film, trial=float(trial), real=crowd.real)
+                survey = self._survey(crowd, film, rng, budgets, names, cache)
+                rows += add_columns(survey, reading=reading.name, film=film, trial=float(trial), real=crowd.real)
         return rows
 
     def _survey(
@@ -123,13 +123,13 @@ class Figure2a(Reproduction):
                 # Where everybody can be asked about every film, a policy always chooses the same people.
                 key = (name, budget, who.tobytes(), film if name == RANDOM else -1)
                 kept[key] = chosen = kept.get(key) or self._choose(crowd, who, name, budget, film)
-                rows += _judged(crowd, chosen, ratings, name, budget, theta)
+                rows += _score_selection(crowd, chosen, ratings, name, budget, theta)
             # Without privacy everybody earns the pay of level none.
             sample = rng.permutation(who)[: max(int(budget / PAYS[0]), 1)]
             plain = float((ratings[sample].mean() - theta) ** 2)
             rows.append({"policy": "no privacy", "budget": budget, "squared": plain, "asked": len(sample) / len(who)})
         rows += [{"policy": "mid-level", "squared": (2.75 - theta) ** 2}, {"policy": "theta", "theta": theta}]
-        return labelled(rows, population=len(who))
+        return add_columns(rows, population=len(who))
 
     def _choose(self, crowd: FilmCrowd, who: NDArray[np.int64], name: str, budget: float, film: int) -> Chosen:
         policy, free = self.policies(film)[name]
@@ -144,7 +144,7 @@ class Figure2a(Reproduction):
         others = {name: rmse(default, name, 5.0) for name in names}
         alphas = {name: rmse(default, name, 5.0) for name in (SPEND, "greedy, α = .5", "greedy, α = 1")}
         random, part = rmse(default, RANDOM, 5.0), select(default, policy=SPEND, budget=5.0)
-        share = {b: mean_of(default, "asked", policy="best predictors", budget=b) for b in self.budgets}
+        share = {b: mean_column(default, "asked", policy="best predictors", budget=b) for b in self.budgets}
         near = min(share, key=lambda budget: abs(share[budget] - 0.37))
         best = rmse(default, "best predictors", near)
         return [
@@ -194,8 +194,8 @@ class Figure2a(Reproduction):
         }
         spent = {b: select(default, policy=SPEND, budget=b) for b in self.budgets}
         estimated = [
-            Series(said, self.budgets, [quadratic(spent[b], key, root=key == "squared") for b in self.budgets])
-            for said, key in (
+            Series(label, self.budgets, [quadratic(spent[b], key, root=key == "squared") for b in self.budgets])
+            for label, key in (
                 (SPEND, "squared"),
                 ("(4.12) as printed", "printed"),
                 ("expected without chance", "corrected"),
@@ -205,7 +205,7 @@ class Figure2a(Reproduction):
         bars = [
             Series(
                 name,
-                [float(place) for place in range(len(readings))],
+                [float(index) for index in range(len(readings))],
                 [rmse(select(rows, reading=reading.name), name, top) for reading in readings],
                 kind="bars",
             )
@@ -215,8 +215,8 @@ class Figure2a(Reproduction):
         plain = [rmse(part, "no privacy", top) for part in parts]
         bars.append(Series("no privacy, each reading", bars[0].x, plain, kind="bars"))
         bars.append(Series("best constant, each reading", bars[0].x, [*map(constant, parts)], kind="bars"))
-        letters = [chr(ord("A") + place) for place in range(len(readings))]
-        named = "; ".join(f"{letter} {_spoken(each)}" for letter, each in zip(letters, readings, strict=True))
+        letters = [chr(ord("A") + index) for index in range(len(readings))]
+        named = "; ".join(f"{letter} {_describe_reading(each)}" for letter, each in zip(letters, readings, strict=True))
         return panels(
             [
                 Panel("true error", "budget C", "RMSE of the mean rating", series, lines, log_x=True),
@@ -240,7 +240,9 @@ class Chosen:
     corrected: float
 
 
-def _judged(crowd: FilmCrowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float) -> list[Row]:
+def _score_selection(
+    crowd: FilmCrowd, chosen: Chosen, ratings: Floats, name: str, budget: float, theta: float
+) -> list[Row]:
     """The error of the plain mean (4.4); for everybody's reports also that of a mean weighted by their noise."""
     opinions, noise = ratings[chosen.places], np.array(GAMMAS)[crowd.level[chosen.places]] ** 2
     row: Row = {
@@ -258,26 +260,26 @@ def _judged(crowd: FilmCrowd, chosen: Chosen, ratings: Floats, name: str, budget
 
 def stopping_gap(rows: Sequence[Row], budget: float) -> tuple[float, float]:
     """Squared error of stopping minus that of spending all: the mean over trials and its standard error."""
-    return paired(rows, "squared", {"policy": STOP, "budget": budget}, {"policy": SPEND, "budget": budget})
+    return paired_difference(rows, "squared", {"policy": STOP, "budget": budget}, {"policy": SPEND, "budget": budget})
 
 
 def _stopping(rows: Sequence[Row], reading: Reading, budget: float) -> Claim:
     mean, error = stopping_gap(rows, budget)
     # The claim is that spending all is no worse: the opposite pair.
     verdict = smaller(-mean, error)
-    asked = mean_of(rows, "asked", policy=STOP, budget=budget)
+    asked = mean_column(rows, "asked", policy=STOP, budget=budget)
     return Claim(
         f"spending all is no worse than stopping when nobody lowers the expected error (C = {budget:g}; "
-        f"{_spoken(reading)})",
+        f"{_describe_reading(reading)})",
         "Algorithm 4.1 spends on; stopping is not discussed",
         f"RMSE spending all {rmse(rows, SPEND, budget):.3f}, stopping {rmse(rows, STOP, budget):.3f} after asking "
         f"{asked:.0%}; squared error stopping − spending {mean:+.3f} ± {error:.3f} "
-        f"({said_trials(rows)}; {mean_of(rows, 'real'):.0%} of the ratings are real)",
+        f"({said_trials(rows)}; {mean_column(rows, 'real'):.0%} of the ratings are real)",
         verdict,
     )
 
 
-def _spoken(reading: Reading) -> str:
+def _describe_reading(reading: Reading) -> str:
     return "only who rated a film is asked, default" if reading.name == Reading().name else reading.name
 
 

@@ -13,9 +13,9 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
-    mean_of,
+    mean_column,
     said_trials,
     select,
 )
@@ -56,18 +56,18 @@ class Figure2b(Reproduction):
         for trial, seed in enumerate(settings.seeds(2 if settings.quick else None)):
             for reading, runs in ((self.reading, [*printed, *true]), (self.other, printed)):
                 settings.progress(f"{self.id}: {reading.name}, trial {trial + 1}")
-                rows += labelled(self.trial(films, reading, seed, runs), trial=float(trial))
+                rows += add_columns(self.trial(films, reading, seed, runs), trial=float(trial))
         return rows
 
     def trial(self, films: Films, reading: Reading, seed: int, runs: Sequence[tuple[float, bool]]) -> list[Row]:
         """One crowd through all surveys, for each α and whether level none is free of privacy cost."""
         crowd = reading.crowd(films, np.random.default_rng(seed))
         rows = [row for alpha, free in runs for row in self._run(crowd, alpha, free, seed)]
-        return labelled(rows, reading=reading.name, real=crowd.real)
+        return add_columns(rows, reading=reading.name, real=crowd.real)
 
     def _run(self, crowd: FilmCrowd, alpha: float, free: bool, seed: int) -> list[Row]:
         rng, policy = np.random.default_rng(seed), Greedy(fairness=alpha)
-        remaining, own = np.full(len(crowd.level), self.lifetime), np.array(level_epsilons())[crowd.level]
+        remaining, level_epsilon = np.full(len(crowd.level), self.lifetime), np.array(level_epsilons())[crowd.level]
         protected, n_films = crowd.level > 0, crowd.ratings.shape[1]
         rows: list[Row] = []
         for film in range(n_films):
@@ -77,7 +77,7 @@ class Figure2b(Reproduction):
             if not len(asked):
                 continue  # Nobody can pay for this one.
             charged = asked[protected[asked]]
-            remaining[charged] -= own[charged]
+            remaining[charged] -= level_epsilon[charged]
             used = 1 - remaining[protected] / self.lifetime
             theta, sample = float(ratings[who].mean()), rng.permutation(who)[: max(int(self.budget / PAYS[0]), 1)]
             row: Row = {"alpha": alpha, "none_is_free": str(free), "survey": film + 1}
@@ -85,7 +85,7 @@ class Figure2b(Reproduction):
             row |= {"squared": float((reports[asked].mean() - theta) ** 2), "charged": len(charged)}
             row |= {"no_privacy": float((ratings[sample].mean() - theta) ** 2)}
             row |= {"used": float(used.mean()), "spread": float(used.std())}
-            rows.append(row | {"exhausted": float((remaining[protected] < own[protected]).mean())})
+            rows.append(row | {"exhausted": float((remaining[protected] < level_epsilon[protected]).mean())})
         return rows
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
@@ -149,7 +149,7 @@ class Figure2b(Reproduction):
     def _end(self, rows: Sequence[Row], alpha: float, key: str, free: str = "True") -> float:
         part = select(rows, alpha=alpha, none_is_free=free)
         last = max(column(part, "survey"))
-        return mean_of([row for row in part if float(row["survey"]) >= last - 2], key)
+        return mean_column([row for row in part if float(row["survey"]) >= last - 2], key)
 
     def draw(self, rows: Sequence[Row]) -> Any:
         rows = select(rows, reading=self.reading.name, none_is_free="True")
@@ -171,7 +171,7 @@ class Figure2b(Reproduction):
                     f"α = {alpha:g}",
                     [window + 1 for window in windows],
                     [
-                        quadratic(part, key, root=True) if key == "squared" else mean_of(part, key)
+                        quadratic(part, key, root=True) if key == "squared" else mean_column(part, key)
                         for part in (select(rows, alpha=alpha, window=window) for window in windows)
                     ],
                 )
@@ -184,7 +184,7 @@ class Figure2b(Reproduction):
         return panels(
             drawn,
             caption=f"{int(max(column(rows, 'survey')))} surveys (films of 2005), {said_trials(rows)}, "
-            f"{self.reading.n_workers} workers, {mean_of(rows, 'real'):.0%} of the ratings real; budget C = "
+            f"{self.reading.n_workers} workers, {mean_column(rows, 'real'):.0%} of the ratings real; budget C = "
             f"{self.budget:g} each, lifetime ε = {self.lifetime:g} per worker (exact ε per value at δ = .01, summed); "
             "level none at no privacy cost, as printed.",
         )

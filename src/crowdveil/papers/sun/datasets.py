@@ -55,7 +55,7 @@ class Table2(Reproduction):
             rows += [{"dataset": name, "statistic": key, "value": float(value)} for key, value in counts.items()]
             shares = np.sort(sparsity)
             places = np.linspace(0, len(shares) - 1, min(len(shares), 60)).round().astype(int)
-            rows += [{"dataset": name, "statistic": "worker", "value": float(shares[place])} for place in places]
+            rows += [{"dataset": name, "statistic": "worker", "value": float(shares[index])} for index in places]
         return rows
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
@@ -63,9 +63,9 @@ class Table2(Reproduction):
         for name, printed in _PRINTED.items():
             for key, published in printed.items():
                 ours = column(select(rows, dataset=name, statistic=key), "value")[0]
-                said = f"{key} sparsity" if key in ("most", "least", "average") else f"number of {key}"
+                label = f"{key} sparsity" if key in ("most", "least", "average") else f"number of {key}"
                 claims.append(
-                    Claim(f"{SPOKEN[name]}: {said}", f"{published:g}", f"{ours:.6g}", near(ours, published, 5e-6))
+                    Claim(f"{SPOKEN[name]}: {label}", f"{published:g}", f"{ours:.6g}", near(ours, published, 5e-6))
                 )
         return [*claims, _misprint(rows)]
 
@@ -115,13 +115,15 @@ class Figure1(Reproduction):
         for name in DATASETS:
             data = numeric(name, settings)
             answers = np.bincount(data.answers.answer, minlength=data.answers.domain.size) / len(data.answers)
-            known = data.truth[~np.isnan(data.truth)].astype(int)
-            truths = np.bincount(known, minlength=len(answers)) / len(known)
-            given = data.truth[data.answers.question]
-            right = float(np.mean(data.answers.answer[~np.isnan(given)] == given[~np.isnan(given)]))
+            known_truths = data.truth[~np.isnan(data.truth)].astype(int)
+            truths = np.bincount(known_truths, minlength=len(answers)) / len(known_truths)
+            truth_of_answer = data.truth[data.answers.question]
+            right = float(
+                np.mean(data.answers.answer[~np.isnan(truth_of_answer)] == truth_of_answer[~np.isnan(truth_of_answer)])
+            )
             for level, (a, t) in enumerate(zip(answers, truths, strict=True)):
                 row: Row = {"dataset": name, "level": float(level), "answers": a, "truths": t, "right": right}
-                rows.append(row | {"n_answers": len(data.answers), "n_truths": len(known)})
+                rows.append(row | {"n_answers": len(data.answers), "n_truths": len(known_truths)})
         return rows
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:

@@ -18,8 +18,8 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
     said_trials,
     select,
 )
@@ -33,7 +33,7 @@ from crowdveil.papers.sun.trial import (
     epsilon_panel,
     error,
     mae,
-    perturbed,
+    measure_mechanisms,
     said_epsilons,
 )
 from crowdveil.plot import Series, panels
@@ -70,16 +70,20 @@ class Figure5(Reproduction):
                 trials = (max(settings.trials, 5) if name == "wsd" else 1) if settings.quick else settings.trials
                 truths = self.truths if name == "wsd" else self.truths[:1]
                 seeds = list(settings.seeds(trials))
-                rows += labelled(self._published(data, reading, epsilons, seeds), dataset=name, reading=label)
+                rows += add_columns(
+                    self._measure_published(data, reading, epsilons, seeds), dataset=name, reading=label
+                )
                 through = (3.0,) if settings.quick and name == "adult" else epsilons
-                rows += labelled(_through(data, through, seeds, truths), dataset=name, reading=label)
+                rows += add_columns(_through(data, through, seeds, truths), dataset=name, reading=label)
                 settings.progress(f"{self.id}: {name}, {label}")
         return rows
 
-    def _published(self, data: Dataset, reading: Reading, epsilons: Sequence[float], seeds: Sequence[int]) -> list[Row]:
-        rows = perturbed(data.answers, data.truth, epsilons, seeds, reading)
+    def _measure_published(
+        self, data: Dataset, reading: Reading, epsilons: Sequence[float], seeds: Sequence[int]
+    ) -> list[Row]:
+        rows = measure_mechanisms(data.answers, data.truth, epsilons, seeds, reading)
         size: Row = {"n_workers": len(data.answers.workers), "n_questions": len(data.answers.questions)}
-        return labelled(rows, **size)
+        return add_columns(rows, **size)
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         claims = []
@@ -177,12 +181,12 @@ class Figure5(Reproduction):
             ours = [
                 Series(
                     f"RR, channel-em, truths {truths} (ours)",
-                    known,
-                    [error(rows, _OURS[truths], epsilon=e, **where) for e in known],
+                    epsilons,
+                    [error(rows, _OURS[truths], epsilon=e, **where) for e in epsilons],
                 )
                 for truths in self.truths
                 if (
-                    known := sorted(
+                    epsilons := sorted(
                         set(column(select(rows, mechanism=_OURS[truths], reading="default", **where), "epsilon"))
                     )
                 )
@@ -229,6 +233,6 @@ def with_channel(data: Dataset, epsilon: float, seed: int, truths: Sequence[Trut
 def _sample(data: Dataset, settings: Settings, size: int = 600) -> Dataset:
     if not settings.quick or len(data.truth) <= size:
         return data
-    known, rest = np.flatnonzero(~np.isnan(data.truth)), np.flatnonzero(np.isnan(data.truth))
-    more = settings.generator().choice(rest, size - len(known), replace=False)
-    return data.with_questions(np.sort(np.concatenate([known, more])))
+    with_truth, rest = np.flatnonzero(~np.isnan(data.truth)), np.flatnonzero(np.isnan(data.truth))
+    more = settings.generator().choice(rest, size - len(with_truth), replace=False)
+    return data.with_questions(np.sort(np.concatenate([with_truth, more])))

@@ -12,8 +12,8 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
     said_trials,
     select,
 )
@@ -26,7 +26,7 @@ from crowdveil.papers.sun.trial import (
     change,
     epsilon_panel,
     error,
-    perturbed,
+    measure_mechanisms,
     readings,
     said_epsilons,
 )
@@ -54,7 +54,7 @@ def crowd_rows(
 ) -> list[Row]:
     """One crowd, drawn and perturbed at each ε."""
     drawn = preset("sun", n_workers=n_workers, n_questions=n_questions, share=1 - sparsity, **crowd).draw(seed)
-    rows = perturbed(drawn.answers, drawn.truth, epsilons, [seed], reading)
+    rows = measure_mechanisms(drawn.answers, drawn.truth, epsilons, [seed], reading)
     return [row | {"sparsity": sparsity, "reading": reading.name, "trial": float(seed)} for row in rows]
 
 
@@ -82,7 +82,7 @@ class Figure2(Reproduction):
                 rows += crowd_rows(n_workers, 200, 0.9, (1.0,), seed, reading)
             uniform = Reading(name="truths uniform on the scale")
             rows += crowd_rows(n_workers, 200, 0.9, (1.0,), seed, uniform, truth="uniform")
-        return labelled(rows, n_workers=n_workers, n_questions=200)
+        return add_columns(rows, n_workers=n_workers, n_questions=200)
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         sparse: dict[str, Any] = {"sparsity": 0.9}
@@ -158,7 +158,7 @@ class Figure3(Reproduction):
             for sparsity in self.sparsities:
                 settings.progress(f"{self.id}: sparsity {sparsity:g}")
                 rows += crowd_rows(n_workers, n_questions, sparsity, self.epsilons, seed, self.reading)
-        return labelled(rows, n_workers=n_workers, n_questions=n_questions)
+        return add_columns(rows, n_workers=n_workers, n_questions=n_questions)
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         low, high = self.sparsities[0], self.sparsities[-1]
@@ -193,7 +193,7 @@ class Figure3(Reproduction):
         for name in (*MECHANISMS, "no privacy"):
             where: dict[str, Any] = {"epsilon": epsilon} if name in MECHANISMS else {}
             y = [error(rows, name, sparsity=sparsity, **where) for sparsity in self.sparsities]
-            series.append(Series(_named(rows, name, epsilon), self.sparsities, y))
+            series.append(Series(_format_mae(rows, name, epsilon), self.sparsities, y))
         # The truths of a trial are the same at every sparsity.
         lines = {name: error(rows, name) for name in CONSTANTS}
         return Panel(f"claimed ε = {epsilon:g}", "sparsity (share of ∅)", "MAE", series, lines)
@@ -275,9 +275,9 @@ def _other_reading(rows: Sequence[Row], name: str) -> Claim:
     )
 
 
-def _named(rows: Sequence[Row], name: str, epsilon: float) -> str:
-    found = select(rows, mechanism=name, epsilon=epsilon)
-    return f"{name} (ε per value)" if found and found[0]["unit"] == "value" else name
+def _format_mae(rows: Sequence[Row], name: str, epsilon: float) -> str:
+    selected = select(rows, mechanism=name, epsilon=epsilon)
+    return f"{name} (ε per value)" if selected and selected[0]["unit"] == "value" else name
 
 
 def _caption(rows: Sequence[Row]) -> str:

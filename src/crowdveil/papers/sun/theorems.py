@@ -22,7 +22,7 @@ from crowdveil.papers.core.reproduction import (
     Row,
     Settings,
     column,
-    mean_of,
+    mean_column,
     near,
     said_trials,
     select,
@@ -81,8 +81,8 @@ class Theorems(Reproduction):
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         claims = []
         for theorem, published in _PRINTED.items():
-            own = select(rows, theorem=theorem, truths="zero", epsilon=1.0)
-            bound, measured = mean_of(own, "bound"), mean_of(own, "mae")
+            selected = select(rows, theorem=theorem, truths="zero", epsilon=1.0)
+            bound, measured = mean_column(selected, "bound"), mean_column(selected, "mae")
             verdict: ClaimVerdict = near(bound, published, 0.006)
             claims.append(
                 Claim(f"{theorem}: the worked example", f"{published:g}", f"formula gives {bound:.3f}", verdict)
@@ -99,9 +99,10 @@ class Theorems(Reproduction):
             claims.append(
                 Claim(
                     f"{theorem}: the same with truths uniform on the scale",
-                    f"at most {mean_of(other, 'bound'):.2f}",
-                    f"measured {mean_of(other, 'mae'):.2f}, best constant {mean_of(other, 'best_constant'):.2f}",
-                    "holds" if mean_of(other, "mae") <= mean_of(other, "bound") else "fails",
+                    f"at most {mean_column(other, 'bound'):.2f}",
+                    f"measured {mean_column(other, 'mae'):.2f}, "
+                    f"best constant {mean_column(other, 'best_constant'):.2f}",
+                    "holds" if mean_column(other, "mae") <= mean_column(other, "bound") else "fails",
                 )
             )
         return claims
@@ -114,11 +115,11 @@ class Theorems(Reproduction):
                 part = [select(rows, theorem=theorem, truths=truths, epsilon=epsilon) for epsilon in self.epsilons]
                 exact = [column(each, "exact_epsilon")[0] for each in part]
                 for name, key in (("bound", "bound"), ("measured", "mae")):
-                    y = [mean_of(each, key) for each in part]
+                    y = [mean_column(each, key) for each in part]
                     series.append(Series(f"{theorem}: {name}", exact, y, claimed=self.epsilons))
                 lines = {
-                    said: mean_of([row for each in part for row in each], key)
-                    for said, key in (
+                    label: mean_column([row for each in part for row in each], key)
+                    for label, key in (
                         ("best constant", "best_constant"),
                         ("mid-level", "middle"),
                         ("no privacy", "none"),
@@ -153,8 +154,8 @@ def _row(
     answers, truth = crowd
     guarantee = mechanism.guarantee(answers.domain)
     reports = mechanism.randomize(answers, Keystream(f"{seed}:{theorem}:{epsilon}"))
-    given = np.bincount(answers.question, answers.answer, minlength=len(truth))
-    plain = given / np.maximum(np.bincount(answers.question, minlength=len(truth)), 1)
+    answer_sums = np.bincount(answers.question, answers.answer, minlength=len(truth))
+    plain = answer_sums / np.maximum(np.bincount(answers.question, minlength=len(truth)), 1)
     return {
         "theorem": theorem,
         "truths": truths,

@@ -14,7 +14,7 @@ from crowdveil.inference import WeightedMean
 from crowdveil.mechanisms import Laplace, MatrixFactorization, Mechanism, RandomizedResponse, SparseTwoLayer
 from crowdveil.mechanisms._research_reports import Fill
 from crowdveil.mechanisms.profiles import Sign
-from crowdveil.papers.core.reproduction import Row, labelled, mean_of, select
+from crowdveil.papers.core.reproduction import Row, add_columns, mean_column, select
 from crowdveil.plot import Panel, Series
 from crowdveil.reports import Reports
 
@@ -67,34 +67,37 @@ def measure(
         guarantee = mechanism.guarantee(answers.domain)
         reports = mechanism.randomize(answers, Keystream(f"{seed}:{name}:{epsilon}"))
         row: Row = {"mechanism": name, "epsilon": epsilon, "exact_epsilon": guarantee.epsilon, "unit": guarantee.unit}
-        rows.append(row | {"mae": mae(algorithm_1(reports), scored(answers, truth, reading))})
+        rows.append(row | {"mae": mae(algorithm_1(reports), mask_unanswered(answers, truth, reading))})
     return rows
 
 
-def perturbed(
+def measure_mechanisms(
     answers: Answers, truth: Floats, epsilons: Sequence[float], seeds: Sequence[int], reading: Reading
 ) -> list[Row]:
     """The baselines once, then every mechanism at each ε, anew for each seed."""
     rows = baselines(answers, truth, reading)
     for seed in seeds:
         for epsilon in epsilons:
-            rows += labelled(measure(answers, truth, epsilon, seed, reading), trial=float(seed))
+            rows += add_columns(measure(answers, truth, epsilon, seed, reading), trial=float(seed))
     return rows
 
 
 def baselines(answers: Answers, truth: Floats, reading: Reading) -> list[Row]:
     """Rows for no privacy, the best constant, the middle of the scale and always 0."""
-    known = scored(answers, truth, reading)
+    scored_truth = mask_unanswered(answers, truth, reading)
     levels = answers.domain.numbers
     return [
-        {"mechanism": "no privacy", "mae": mae(algorithm_1(Reports.unprotected(answers)), known)},
-        {"mechanism": "best constant", "mae": mae(np.full(len(known), np.nanmedian(known)), known)},
-        {"mechanism": "mid-level", "mae": mae(np.full(len(known), (levels[0] + levels[-1]) / 2), known)},
-        {"mechanism": "always 0", "mae": mae(np.zeros(len(known)), known)},
+        {"mechanism": "no privacy", "mae": mae(algorithm_1(Reports.unprotected(answers)), scored_truth)},
+        {
+            "mechanism": "best constant",
+            "mae": mae(np.full(len(scored_truth), np.nanmedian(scored_truth)), scored_truth),
+        },
+        {"mechanism": "mid-level", "mae": mae(np.full(len(scored_truth), (levels[0] + levels[-1]) / 2), scored_truth)},
+        {"mechanism": "always 0", "mae": mae(np.zeros(len(scored_truth)), scored_truth)},
     ]
 
 
-def scored(answers: Answers, truth: Floats, reading: Reading) -> Floats:
+def mask_unanswered(answers: Answers, truth: Floats, reading: Reading) -> Floats:
     levels = answers.domain.numbers
     return np.clip(truth, levels[0], levels[-1]) if reading.clipped_truths else truth
 
@@ -117,7 +120,7 @@ def mae(value: Floats, truth: Floats) -> float:
 
 def error(rows: Sequence[Row], mechanism: str, **wanted: str | float) -> float:
     """The mean MAE over trials, in the default reading unless another is wanted."""
-    return mean_of(rows, "mae", mechanism=mechanism, **({"reading": "default"} | wanted))
+    return mean_column(rows, "mae", mechanism=mechanism, **({"reading": "default"} | wanted))
 
 
 def change(rows: Sequence[Row], mechanism: str, **wanted: str | float) -> float:
@@ -130,13 +133,13 @@ def against_epsilon(rows: Sequence[Row], epsilons: Sequence[float], **where: str
     """MAE over the exact ε of each mechanism; what the paper claims is marked where it differs."""
     series = []
     for name in MECHANISMS:
-        found = [select(rows, mechanism=name, epsilon=epsilon, reading="default", **where) for epsilon in epsilons]
-        if not all(found):
+        selected = [select(rows, mechanism=name, epsilon=epsilon, reading="default", **where) for epsilon in epsilons]
+        if not all(selected):
             continue
-        exact = [float(part[0]["exact_epsilon"]) for part in found]
-        unit = str(found[0][0]["unit"])
+        exact = [float(part[0]["exact_epsilon"]) for part in selected]
+        unit = str(selected[0][0]["unit"])
         label = name if unit == UNIT else f"{name} (ε per {unit}; ∅ not protected)"
-        y = [mean_of(part, "mae") for part in found]
+        y = [mean_column(part, "mae") for part in selected]
         series.append(Series(label, exact, y, claimed=list(epsilons)))
     return series
 
@@ -152,12 +155,12 @@ def epsilon_panel(
 
 def said_epsilons(rows: Sequence[Row]) -> str:
     """For a caption: how many times the claimed ε each mechanism really has, and for what."""
-    said = []
+    texts = []
     for name in MECHANISMS:
         row = select(rows, mechanism=name, reading="default")[0]
         ratio = float(row["exact_epsilon"]) / float(row["epsilon"])
-        said.append(f"{name} {ratio:.2g} (per {row['unit']}{'' if row['unit'] == UNIT else ', ∅ not protected'})")
-    return f"Exact ε as a multiple of the claimed: {', '.join(said)}."
+        texts.append(f"{name} {ratio:.2g} (per {row['unit']}{'' if row['unit'] == UNIT else ', ∅ not protected'})")
+    return f"Exact ε as a multiple of the claimed: {', '.join(texts)}."
 
 
 def readings(default: Reading) -> list[Reading]:

@@ -18,7 +18,7 @@ from crowdveil.papers.core.reproduction import (
     Row,
     Settings,
     column,
-    mean_of,
+    mean_column,
     said_trials,
     select,
 )
@@ -93,7 +93,7 @@ class Theorem4(Reproduction):
             Claim(
                 f"methods that know the channel (not in the paper), ε = {low:g} per value, n = {many}",
                 f"private Dawid–Skene {_error(rows, 'private Dawid–Skene', many, low):.3f}",
-                ", ".join(f"{method} {_ranged(rows, method, many, low)}" for method in knowing),
+                ", ".join(f"{method} {_format_range(rows, method, many, low)}" for method in knowing),
                 "cannot tell",
             ),
         ]
@@ -101,7 +101,7 @@ class Theorem4(Reproduction):
     def draw(self, rows: Sequence[Row]) -> Any:
         plain, many = ("no privacy", "best constant"), self.sizes[-1]
         names = [name for name in dict.fromkeys(str(row["method"]) for row in rows) if name not in plain]
-        lines = {name: mean_of(rows, "error", method=name, n=float(many)) for name in plain}
+        lines = {name: mean_column(rows, "error", method=name, n=float(many)) for name in plain}
         exact = [column(select(rows, n=float(many), epsilon=e), "exact_epsilon")[0] for e in self.epsilons]
         by_epsilon = [Series(name, exact, [_error(rows, name, many, e) for e in self.epsilons]) for name in names]
         by_size = [Series(name, self.sizes, [_error(rows, name, n) for n in self.sizes]) for name in names]
@@ -117,13 +117,13 @@ class Theorem4(Reproduction):
 
 
 def _error(rows: Sequence[Row], method: str, n: int, epsilon: float = 2.0) -> float:
-    return mean_of(rows, "error", method=method, n=float(n), epsilon=epsilon)
+    return mean_column(rows, "error", method=method, n=float(n), epsilon=epsilon)
 
 
-def _ranged(rows: Sequence[Row], method: str, n: int, epsilon: float) -> str:
+def _format_range(rows: Sequence[Row], method: str, n: int, epsilon: float) -> str:
     """The mean and how far trials differ: whether a method finds the experts of a crowd can be all or nothing."""
-    found = column(select(rows, method=method, n=float(n), epsilon=epsilon), "error")
-    return f"{_error(rows, method, n, epsilon):.3f} ({min(found):.3f} to {max(found):.3f} over trials)"
+    errors = column(select(rows, method=method, n=float(n), epsilon=epsilon), "error")
+    return f"{_error(rows, method, n, epsilon):.3f} ({min(errors):.3f} to {max(errors):.3f} over trials)"
 
 
 def _floor(rows: Sequence[Row], claim: str, n: int, epsilon: float = 2.0) -> Claim:

@@ -20,9 +20,9 @@ from crowdveil.papers.core.reproduction import (
     Reproduction,
     Row,
     Settings,
+    add_columns,
     column,
-    labelled,
-    mean_of,
+    mean_column,
     said_trials,
     select,
 )
@@ -62,7 +62,7 @@ class Theorem2(Reproduction):
                 rows.append(
                     self._row(crowd, epsilon, seed) | {"no_privacy": plain, "constant": constant_error(crowd.truth)}
                 )
-        return labelled(rows, n_workers=n_workers, n_questions=n_questions)
+        return add_columns(rows, n_workers=n_workers, n_questions=n_questions)
 
     def _row(self, crowd: Crowd, epsilon: float, seed: int) -> Row:
         mechanism = RandomizedResponse(epsilon=epsilon)
@@ -89,11 +89,11 @@ class Theorem2(Reproduction):
         claims = [
             Claim(
                 f"Theorem 2: the share of wrong labels is at most 2·exp(−n·v̂/2) (ε = {epsilon:g} per value)",
-                f"at most {mean_of(rows, 'bound', epsilon=epsilon):.2g}",
-                f"measured {mean_of(rows, 'error', epsilon=epsilon):.4f} (private majority "
-                f"{mean_of(rows, 'majority', epsilon=epsilon):.4f})",
+                f"at most {mean_column(rows, 'bound', epsilon=epsilon):.2g}",
+                f"measured {mean_column(rows, 'error', epsilon=epsilon):.4f} (private majority "
+                f"{mean_column(rows, 'majority', epsilon=epsilon):.4f})",
                 "holds"
-                if mean_of(rows, "error", epsilon=epsilon) <= mean_of(rows, "bound", epsilon=epsilon)
+                if mean_column(rows, "error", epsilon=epsilon) <= mean_column(rows, "bound", epsilon=epsilon)
                 else "fails",
             )
             for epsilon in self.epsilons
@@ -103,12 +103,12 @@ class Theorem2(Reproduction):
     def draw(self, rows: Sequence[Row]) -> Any:
         exact = [column(select(rows, epsilon=epsilon), "exact_epsilon")[0] for epsilon in self.epsilons]
         series = [
-            Series(name, exact, [max(mean_of(rows, key, epsilon=epsilon), 1e-6) for epsilon in self.epsilons])
+            Series(name, exact, [max(mean_column(rows, key, epsilon=epsilon), 1e-6) for epsilon in self.epsilons])
             for name, key in (("private Dawid–Skene", "error"), ("private majority", "majority"), ("bound", "bound"))
         ]
         lines = {
-            "no privacy, majority": max(mean_of(rows, "no_privacy"), 1e-6),
-            "best constant": mean_of(rows, "constant"),
+            "no privacy, majority": max(mean_column(rows, "no_privacy"), 1e-6),
+            "best constant": mean_column(rows, "constant"),
             "coin": 0.5,
         }
         panel = Panel(
@@ -143,20 +143,21 @@ class Theorem3(Theorem2):
                 shared["constant"] = float(np.abs(crowd.skill - np.median(crowd.skill)).max())
                 for epsilon in self.epsilons:
                     rows.append(self._row(crowd, epsilon, seed) | shared)
-        return labelled(rows, n_workers=100)
+        return add_columns(rows, n_workers=100)
 
     def claims(self, rows: Sequence[Row]) -> list[Claim]:
         claims = []
         for epsilon in self.epsilons:
             for m in sorted(set(column(rows, "n_questions"))):
                 where: dict[str, Any] = {"epsilon": epsilon, "n_questions": m}
-                ours, bound = mean_of(rows, "ability_error", **where), mean_of(rows, "ability_bound", **where)
+                ours, bound = mean_column(rows, "ability_error", **where), mean_column(rows, "ability_bound", **where)
                 claims.append(
                     Claim(
                         f"Theorem 3: no ability is off by more than 6·√(log m/(m·ε²)) (m = {m:g}, ε = {epsilon:g})",
                         f"at most {bound:.3f}",
-                        f"largest error {ours:.3f}; always saying the median {mean_of(rows, 'constant', **where):.3f}, "
-                        f"no privacy {mean_of(rows, 'no_privacy', **where):.3f}",
+                        f"largest error {ours:.3f}; "
+                        f"always saying the median {mean_column(rows, 'constant', **where):.3f}, "
+                        f"no privacy {mean_column(rows, 'no_privacy', **where):.3f}",
                         "holds" if ours <= bound else "fails",
                     )
                 )
@@ -167,7 +168,7 @@ class Theorem3(Theorem2):
         drawn = []
         for epsilon in self.epsilons:
             series = [
-                Series(name, sizes, [mean_of(rows, key, epsilon=epsilon, n_questions=m) for m in sizes])
+                Series(name, sizes, [mean_column(rows, key, epsilon=epsilon, n_questions=m) for m in sizes])
                 for name, key in (
                     ("largest error of an ability", "ability_error"),
                     ("bound", "ability_bound"),

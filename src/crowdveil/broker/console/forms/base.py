@@ -51,18 +51,18 @@ def new_question(kind: str, number: int) -> dict[str, Any]:
 def _level(name: str, *, offered: bool) -> dict[str, Any]:
     epsilon, pay = _DEFAULTS[name]
     mechanism = "none" if name == "none" else "randomized-response"
-    given = {"epsilon": epsilon, "pay_cents": pay, "mechanism": mechanism, "parameters": "{}", "share": ""}
-    return {"name": name, "offered": offered} | given
+    defaults = {"epsilon": epsilon, "pay_cents": pay, "mechanism": mechanism, "parameters": "{}", "share": ""}
+    return {"name": name, "offered": offered} | defaults
 
 
-def place_of(text: str) -> int | None:
+def parse_index(text: str) -> int | None:
     """A small whole number as a page of ours writes it; anything else is none."""
     return int(text) if text.isdecimal() and len(text) <= 4 else None
 
 
-def posted(given: Mapping[str, str]) -> dict[str, Any]:
+def read_form(given: Mapping[str, str]) -> dict[str, Any]:
     """The form as it was filled in, whether it makes sense or not."""
-    count = min(place_of(given.get("n_questions", "")) or 0, MAX_QUESTIONS)
+    count = min(parse_index(given.get("n_questions", "")) or 0, MAX_QUESTIONS)
     form: dict[str, Any] = {name: _text(given, name) for name in _TEXTS + _NUMBERS}
     form |= {name: given.get(name) == "on" for name in _FLAGS}
     return form | {
@@ -80,11 +80,11 @@ def _text(given: Mapping[str, str], name: str) -> str:
     return given.get(name, "").replace("\r\n", "\n")
 
 
-def shown(form: dict[str, Any]) -> dict[str, Any]:
+def prepare_form(form: dict[str, Any]) -> dict[str, Any]:
     """The form with what its page needs besides: earlier questions to depend on, ε in words, ends of the sliders."""
     questions = [
-        question | {"earlier": [each["id"] for each in form["questions"][:place]]}
-        for place, question in enumerate(form["questions"])
+        question | {"earlier": [each["id"] for each in form["questions"][:index]]}
+        for index, question in enumerate(form["questions"])
     ]
     levels = [level | _slider(level["epsilon"]) for level in form["levels"]]
     return form | {"questions": questions, "levels": levels}

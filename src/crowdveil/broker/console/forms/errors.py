@@ -6,14 +6,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from crowdveil.broker.console.i18n.translate import translated
+from crowdveil.broker.console.i18n.translate import translate
 
 
 def complaint(error: Any) -> str:
     """One finding of the validator as a sentence: where, then what."""
-    place = _place([part for part in error["loc"] if part not in ("domain", "choices", "scale", "tick-all")])
-    said = _problem(error)
-    return f"{place}: {said}" if place else said
+    location = _place([part for part in error["loc"] if part not in ("domain", "choices", "scale", "tick-all")])
+    message = _problem(error)
+    return f"{location}: {message}" if location else message
 
 
 def _place(parts: list[Any]) -> str:
@@ -72,5 +72,5 @@ def _problem(error: Any) -> str:
         return _("must be a number")
     if kind == "string_pattern_mismatch":
         return _("is spelled in a way that cannot be used; got %(value)s") % {"value": str(error["input"])[:40]}
-    said = str(error["msg"]).removeprefix("Value error, ")
-    return translated(said) or said
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return translate(message) or message

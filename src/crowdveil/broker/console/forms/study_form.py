@@ -32,8 +32,8 @@ def from_draft(draft: dict[str, Any]) -> dict[str, Any]:
 def _level_form(level: dict[str, Any] | None) -> dict[str, Any]:
     if level is None:
         return {"offered": False}
-    given = {name: value for name, value in level.items() if value is not None}
-    return given | {"offered": True, "parameters": json.dumps(level["parameters"])}
+    parameters = {name: value for name, value in level.items() if value is not None}
+    return parameters | {"offered": True, "parameters": json.dumps(level["parameters"])}
 
 
 def _question_form(question: dict[str, Any]) -> dict[str, Any]:
@@ -72,14 +72,14 @@ def _question(each: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": each["id"],
         "text": each["text"],
-        "domain": domain_of(each),
+        "domain": build_domain(each),
         "gold": each["gold"] or None,
         "show_if": rule if each["show_if"] else None,
         "identifying": each["identifying"].replace(",", " ").split(),
     }
 
 
-def domain_of(each: dict[str, Any]) -> dict[str, Any]:
+def build_domain(each: dict[str, Any]) -> dict[str, Any]:
     """The domain that a question's fields spell."""
     if each["type"] == "scale":
         return {"type": "scale", "low": each["low"], "high": each["high"], "step": each["step"] or "1"}

@@ -20,13 +20,13 @@ def epsilon_words(epsilon: float, n_options: int = 2) -> str:
     odds = math.exp(min(epsilon, 20))
     keep = odds / (odds + n_options - 1)
     return (
-        localized(f"ε = {epsilon:g}")
+        localize_numbers(f"ε = {epsilon:g}")
         + ". "
         + _(
             "One report changes the odds of any guess about an answer at most %(odds)s to 1. "
             "With %(options)d options, %(keep)d of 100 reports are the answer itself."
         )
-        % {"odds": localized(f"{odds:.1f}"), "options": n_options, "keep": round(100 * keep)}
+        % {"odds": localize_numbers(f"{odds:.1f}"), "options": n_options, "keep": round(100 * keep)}
         + " "
         + _strength(epsilon)
     )
@@ -78,25 +78,25 @@ def option_words(option: str, kind: str) -> str:
 
 def shown_epsilon(nano: int) -> str:
     """Nano-units as text, rounded up."""
-    return localized(round_up(nano / 1e9))
+    return localize_numbers(round_up(nano / 1e9))
 
 
 def money(cents: int) -> str:
     """An amount with two decimals and the broker's currency."""
-    return localized(f"{cents // 100}.{cents % 100:02d}\u00a0{settings.CURRENCY}")
+    return localize_numbers(f"{cents // 100}.{cents % 100:02d}\u00a0{settings.CURRENCY}")
 
 
 def day(given: date | str) -> str:
     """A date, or the date at the beginning of a text, as the reader writes it."""
-    known = date.fromisoformat(given[:10]) if isinstance(given, str) else given
+    day_value = date.fromisoformat(given[:10]) if isinstance(given, str) else given
     # Translators: how dates are written, in the letters of Django's filter "date".
-    return date_format(known, pgettext("date", "Y-m-d"))
+    return date_format(day_value, pgettext("date", "Y-m-d"))
 
 
 def percent(share: float) -> str:
-    return localized(f"{100 * share:.1f}\u202f%")
+    return localize_numbers(f"{100 * share:.1f}\u202f%")
 
 
-def localized(text: str) -> str:
+def localize_numbers(text: str) -> str:
     """Numbers in a text with the reader's decimal sign."""
     return re.sub(r"(?<=\d)\.(?=\d)", str(get_format("DECIMAL_SEPARATOR")), text)

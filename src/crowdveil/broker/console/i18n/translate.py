@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
-from crowdveil.broker.console.i18n.formatting import localized, word
+from crowdveil.broker.console.i18n.formatting import localize_numbers, word
 from crowdveil.broker.console.i18n.messages import TEMPLATES
 
 _HOLE = re.compile(r"%\((\w+)\)s")
@@ -18,19 +18,19 @@ _SENTENCES = {"why", "floor", "measure", "weighting", "objective", "kind"}
 _NAMES = {"state", "states", "roles", "higher", "lower"}
 
 
-def spoken(sentence: str) -> str | SafeString:
+def render_sentence(sentence: str) -> str | SafeString:
     """For templates: in the reader's language, or marked as English where there is no translation."""
     if (get_language() or "en").startswith("en"):
         return sentence
-    told = translated(sentence)
-    return format_html('<span lang="en">{}</span>', sentence) if told is None else told
+    translation = translate(sentence)
+    return format_html('<span lang="en">{}</span>', sentence) if translation is None else translation
 
 
-def translated(sentence: str) -> str | None:
+def translate(sentence: str) -> str | None:
     """The whole sentence, else its parts; None where one of them is unknown."""
-    if (whole := _told(sentence)) is not None:
+    if (whole := _translate_part(sentence)) is not None:
         return whole
-    parts = [_told(part) for part in sentence.split("; ")]
+    parts = [_translate_part(part) for part in sentence.split("; ")]
     return None if None in parts else "; ".join(part for part in parts if part is not None)
 
 
@@ -39,26 +39,26 @@ def recognised(sentence: str) -> bool:
     return bool(_match(sentence)) or all(_match(part) for part in sentence.split("; "))
 
 
-def _told(sentence: str) -> str | None:
-    if (found := _match(sentence)) is None:
+def _translate_part(sentence: str) -> str | None:
+    if (match := _match(sentence)) is None:
         return None
-    template, holes = found
-    return gettext(template) % {name: _filled(name, value) for name, value in holes.items()}
+    template, holes = match
+    return gettext(template) % {name: _format_hole(name, value) for name, value in holes.items()}
 
 
 def _match(sentence: str) -> tuple[str, dict[str, str]] | None:
     for template, pattern in _patterns():
-        if found := pattern.fullmatch(sentence):
-            return template, found.groupdict()
+        if match := pattern.fullmatch(sentence):
+            return template, match.groupdict()
     return None
 
 
-def _filled(name: str, value: str) -> str:
+def _format_hole(name: str, value: str) -> str:
     if name in _SENTENCES:
-        return translated(value) or value
+        return translate(value) or value
     if name in _NAMES:
         return " / ".join(word(each) for each in value.split(" or "))
-    return localized(value)
+    return localize_numbers(value)
 
 
 @lru_cache(maxsize=1)
@@ -70,4 +70,4 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
 
 def _pattern(template: str) -> str:
     pieces = _HOLE.split(template)
-    return "".join(f"(?P<{piece}>.+)" if place % 2 else re.escape(piece) for place, piece in enumerate(pieces))
+    return "".join(f"(?P<{piece}>.+)" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))

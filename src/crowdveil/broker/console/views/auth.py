@@ -11,36 +11,39 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from crowdveil.broker import clock
-from crowdveil.broker.console.access import COOKIE, Visit, let_in, page
-from crowdveil.broker.db.transactions import write
+from crowdveil.broker.console.access import COOKIE, ConsoleRequest, console_view, start_session
+from crowdveil.broker.db.transactions import write_transaction
 from crowdveil.broker.identity import totp, totp_secrets
 from crowdveil.broker.identity.links import redeem
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
 from crowdveil.broker.identity.tokens import digest, issue
-from crowdveil.broker.middleware.rate_limit import limit_address, network_of
+from crowdveil.broker.middleware.rate_limit import client_network, limit_address
 from crowdveil.broker.problems import Refusal
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@page()
+@console_view()
 def sign_in_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "console/sign_in.html")
     limit_address(request, "sign-in", settings.SIGN_UP_LIMIT)
-    given = request.POST
+    fields = request.POST
     try:
         session = sign_in(
-            given.get("name", ""), given.get("password", ""), given.get("code") or None, network=network_of(request)
+            fields.get("name", ""),
+            fields.get("password", ""),
+            fields.get("code") or None,
+            network=client_network(request),
         )
     except Refusal as refusal:
         return render(request, "console/sign_in.html", {"problem": refusal.detail}, status=refusal.status)
-    return let_in(session.token, "/console/enrol" if session.enrol else "/console/")
+    return start_session(session.token, "/console/enrol" if session.enrol else "/console/")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@page("enrol")
-def enrol_page(request: Visit) -> HttpResponse:
+@console_view("enrol")
+def enrol_page(request: ConsoleRequest) -> HttpResponse:
     """First a lasting password, then the authenticator's first code."""
     account = request.account
     shown: dict[str, Any] = {}
@@ -61,25 +64,25 @@ def enrol_page(request: Visit) -> HttpResponse:
 
 
 @require_http_methods(["GET"])
-@page()
+@console_view()
 def enter(request: HttpRequest, link: str) -> HttpResponse:
     """A one-time link: of two who follow it, one gets in."""
     account = redeem(link) if len(link) < 200 else None
     if account is None:
         raise Refusal("not-found", "this link was used already or has expired; ask for a new one")
-    with write():
+    with write_transaction():
         text, _token = issue(account, scope=account.role, expires=clock.after(hours=12), label="console")
-    return let_in(text, "/console/")
+    return start_session(text, "/console/")
 
 
-@page()
+@console_view()
 def nowhere(request: HttpRequest, address: str) -> HttpResponse:
     """People get a page where programs would get a problem."""
     raise Refusal("not-found", "there is nothing at this address")
 
 
 @require_POST
-@page()
+@console_view()
 def choose_language(request: HttpRequest) -> HttpResponse:
     """Remembered in a cookie of the console; without it the browser's own wish counts."""
     code, after = request.POST.get("language", ""), request.POST.get("next", "")
@@ -99,7 +102,7 @@ def choose_language(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@page()
+@console_view()
 def sign_out(request: HttpRequest) -> HttpResponse:
     Token.objects.filter(digest=digest(request.COOKIES.get(COOKIE, ""))).delete()
     response = HttpResponseRedirect("/console/sign-in")

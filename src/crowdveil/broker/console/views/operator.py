@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from crowdveil.broker.api.operator import download_payout, list_warnings
 from crowdveil.broker.audit_log import chain
 from crowdveil.broker.audit_log.models import Act
-from crowdveil.broker.console.access import Visit, page
+from crowdveil.broker.console.access import ConsoleRequest, console_view
 from crowdveil.broker.identity.accounts import invite, reset, set_disabled
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.ledger.check import problems
@@ -24,7 +24,7 @@ _LONGEST_NAME = 80
 
 
 @require_GET
-@page("operator")
+@console_view("operator")
 def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "console/operator.html", _overview(request))
 
@@ -37,7 +37,7 @@ def _overview(request: HttpRequest) -> dict[str, Any]:
         "studies": _public_studies(),
         "warnings": list_warnings(request)["items"],
         "ledger_problems": problems(),
-        "acts": [chain.spelled(act) for act in acts],
+        "acts": [chain.serialize_act(act) for act in acts],
         "broken_at": chain.first_broken(),
         "payouts": PayoutBatch.objects.order_by("-day")[:20],
     }
@@ -55,8 +55,8 @@ def _public_studies() -> list[dict[str, Any]]:
 
 
 @require_POST
-@page("operator")
-def invite_somebody(request: Visit) -> HttpResponse:
+@console_view("operator")
+def invite_somebody(request: ConsoleRequest) -> HttpResponse:
     """The one-time password is shown once, on this page."""
     by = request.account.id
     role = request.POST.get("role", "requester")
@@ -70,40 +70,40 @@ def invite_somebody(request: Visit) -> HttpResponse:
 
 
 @require_POST
-@page("operator")
-def change_account(request: Visit, account: str) -> HttpResponse:
+@console_view("operator")
+def change_account(request: ConsoleRequest, account: str) -> HttpResponse:
     by = request.account.id
-    found = _changeable(account, by)
-    set_disabled(found, disabled=not found.disabled, by=by)
+    target = _changeable(account, by)
+    set_disabled(target, disabled=not target.disabled, by=by)
     return HttpResponseRedirect("/console/operator")
 
 
 @require_POST
-@page("operator")
-def reset_account(request: Visit, account: str) -> HttpResponse:
+@console_view("operator")
+def reset_account(request: ConsoleRequest, account: str) -> HttpResponse:
     """For who lost the password or the authenticator: a new one-time password, shown once."""
     by = request.account.id
-    found = _changeable(account, by)
-    shown = {"invited": found, "password": reset(found, by=by)}
+    target = _changeable(account, by)
+    shown = {"invited": target, "password": reset(target, by=by)}
     return render(request, "console/operator.html", _overview(request) | shown)
 
 
 def _changeable(account: str, by: str) -> Account:
-    found = Account.objects.filter(id=account).exclude(role="worker").first()
-    if found is None or found.id == by:
+    target = Account.objects.filter(id=account).exclude(role="worker").first()
+    if target is None or target.id == by:
         raise Refusal("wrong-state", "this account cannot be changed here")
-    return found
+    return target
 
 
 @require_POST
-@page("operator")
-def make_payout(request: Visit) -> HttpResponse:
+@console_view("operator")
+def make_payout(request: ConsoleRequest) -> HttpResponse:
     pay_out(request.account.id)
     return HttpResponseRedirect("/console/operator")
 
 
 @require_GET
-@page("operator")
+@console_view("operator")
 def payout_file(request: HttpRequest, batch: str) -> HttpResponse:
     response = download_payout(request, batch)
     response["Content-Disposition"] = f'attachment; filename="payout-{batch}.csv"'

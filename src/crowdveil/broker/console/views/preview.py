@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 from pydantic import TypeAdapter, ValidationError
 
-from crowdveil.broker.console.access import page
+from crowdveil.broker.console.access import console_view
 from crowdveil.broker.console.forms import base
-from crowdveil.broker.console.forms.study_form import domain_of
+from crowdveil.broker.console.forms.study_form import build_domain
 from crowdveil.broker.studies.questions import AnyDomain
 from crowdveil.errors import InputError
 
@@ -21,9 +21,9 @@ _domain: TypeAdapter[Any] = TypeAdapter(AnyDomain)
 
 
 @require_POST
-@page("requester")
+@console_view("requester")
 def preview(request: HttpRequest) -> HttpResponse:
-    form = base.posted(request.POST)
+    form = base.read_form(request.POST)
     return render(request, "console/preview.html", {"previews": previews(form)})
 
 
@@ -42,7 +42,7 @@ def previews(form: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _controls(question: dict[str, Any]) -> dict[str, Any]:
-    spelled = domain_of(question)
+    spelled = build_domain(question)
     try:
         domain = _domain.validate_python(spelled).domain()
     except (ValidationError, InputError):

@@ -9,7 +9,7 @@ from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from crowdveil.broker.console.access import Visit, page
+from crowdveil.broker.console.access import ConsoleRequest, console_view
 from crowdveil.broker.console.presenters import reading
 from crowdveil.broker.console.privacy_statement import protection
 from crowdveil.broker.problems import Refusal
@@ -22,25 +22,25 @@ from crowdveil.broker.studies.requester_serializers import own_study, progress, 
 
 
 @require_GET
-@page("requester")
-def results(request: Visit, study: str) -> HttpResponse:
+@console_view("requester")
+def results(request: ConsoleRequest, study: str) -> HttpResponse:
     """The latest batch; below the minimum nothing is shown, and the page says so.
 
     While the study runs the page asks again; nothing new is answered with nothing, so that nothing flickers, whatever
     is unfolded stays so and the focus stays where it is.
     """
-    found = own_study(request.account.id, study)
-    refresh(found)
-    counts = progress(found)
-    seen = f"{found.state}-{counts['n_batches'] or -counts['taken']}"
+    owned_study = own_study(request.account.id, study)
+    refresh(owned_study)
+    counts = progress(owned_study)
+    seen = f"{owned_study.state}-{counts['n_batches'] or -counts['taken']}"
     if request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    running = found.state in ("pilot", "open")
-    shown: dict[str, Any] = {"progress": counts, "seen": seen, "running": running, "exports": _exports(found)}
-    return render(request, "console/results.html", shown | {"study": view(found)} | _found(found))
+    running = owned_study.state in ("pilot", "open")
+    shown: dict[str, Any] = {"progress": counts, "seen": seen, "running": running, "exports": _exports(owned_study)}
+    return render(request, "console/results.html", shown | {"study": view(owned_study)} | _load_results(owned_study))
 
 
-def _found(study: Study) -> dict[str, Any]:
+def _load_results(study: Study) -> dict[str, Any]:
     try:
         batch = latest(study)
     except Refusal as refusal:
@@ -63,19 +63,19 @@ def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
     """Every question in the order of the study."""
     draft = json.loads(study.draft)
     asked = {question["id"]: question for question in draft["questions"]}
-    found = [
+    readings = [
         reading(result, asked[result["question"]], part, draft["goal"])
         for part in batch["parts"]
         for result in part["questions"]
     ]
     order = list(asked)
-    return sorted(found, key=lambda row: order.index(row["question"]))
+    return sorted(readings, key=lambda row: order.index(row["question"]))
 
 
 def _exports(study: Study) -> list[dict[str, Any]]:
     """The files of a closed study; none below the minimum, where nothing may leave."""
     try:
-        return export.listed(study) if study.state in ("closed", "published") else []
+        return export.list_exports(study) if study.state in ("closed", "published") else []
     except Refusal:
         return []
 
@@ -89,15 +89,15 @@ def _quality(study: Study) -> dict[str, Any] | None:
 
 
 @require_GET
-@page("requester")
-def download(request: Visit, study: str, part: int, kind: str) -> HttpResponse | StreamingHttpResponse:
+@console_view("requester")
+def download(request: ConsoleRequest, study: str, part: int, kind: str) -> HttpResponse | StreamingHttpResponse:
     """One file of reports, streamed; `channels` is what goes beside a CSV file."""
-    found = own_study(request.account.id, study)
+    owned_study = own_study(request.account.id, study)
     if kind == "channels":
-        response: HttpResponse | StreamingHttpResponse = JsonResponse(export.channels(found, part))
+        response: HttpResponse | StreamingHttpResponse = JsonResponse(export.channels(owned_study, part))
         name = f"reports-{part}.csv.channels.json"
     elif kind in export.TYPES:
-        response = StreamingHttpResponse(export.stream(found, part, kind), content_type=export.TYPES[kind])
+        response = StreamingHttpResponse(export.stream(owned_study, part, kind), content_type=export.TYPES[kind])
         name = f"reports-{part}.{kind}"
     else:
         raise Refusal("not-found", "there is nothing at this address")

@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from crowdveil.broker.audit_log.models import Act
-from crowdveil.broker.console.access import Visit, page
+from crowdveil.broker.console.access import ConsoleRequest, console_view
 from crowdveil.broker.console.forms import base
 from crowdveil.broker.console.forms.study_form import from_draft, to_draft
 from crowdveil.broker.console.i18n.formatting import epsilon_words
-from crowdveil.broker.console.plan_preview import planned
+from crowdveil.broker.console.plan_preview import build_plan
 from crowdveil.broker.console.views.preview import previews
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies import lifecycle
@@ -43,8 +43,8 @@ _CONFIRMED = {
 
 
 @require_GET
-@page("requester", "operator")
-def home(request: Visit) -> HttpResponse:
+@console_view("requester", "operator")
+def home(request: ConsoleRequest) -> HttpResponse:
     """Everything of mine; operators have a page of their own."""
     if request.scope == "operator":
         return HttpResponseRedirect("/console/operator")
@@ -59,29 +59,29 @@ def home(request: Visit) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@page("requester")
-def edit(request: Visit, study: str = "") -> HttpResponse:
+@console_view("requester")
+def edit(request: ConsoleRequest, study: str = "") -> HttpResponse:
     """Build a study; adding and removing questions works without scripts."""
-    found = own_study(request.account.id, study) if study else None
+    owned_study = own_study(request.account.id, study) if study else None
     if request.method != "POST":
-        form = from_draft(json.loads(found.draft)) if found else base.blank()
-        return _editor(request, form, found)
-    form = base.posted(request.POST)
+        form = from_draft(json.loads(owned_study.draft)) if owned_study else base.blank()
+        return _editor(request, form, owned_study)
+    form = base.read_form(request.POST)
     if _changed_questions(request, form) or "preview" in request.POST:
-        return _editor(request, form, found)
+        return _editor(request, form, owned_study)
     if "plan" in request.POST:
-        return _editor(request, form, found, plan=planned(form))
+        return _editor(request, form, owned_study, plan=build_plan(form))
     try:
         draft = to_draft(form)
-        saved = lifecycle.revise(found, draft) if found else lifecycle.create(request.account, draft)
+        saved = lifecycle.revise(owned_study, draft) if owned_study else lifecycle.create(request.account, draft)
     except Refusal as refusal:
-        return _editor(request, form, found, refusal)
+        return _editor(request, form, owned_study, refusal)
     return HttpResponseRedirect(f"/console/studies/{saved.id}")
 
 
 def _changed_questions(request: HttpRequest, form: dict[str, Any]) -> bool:
     """A button that adds or removes a question was pressed."""
-    kind, gone = request.POST.get("add"), base.place_of(request.POST.get("remove", ""))
+    kind, gone = request.POST.get("add"), base.parse_index(request.POST.get("remove", ""))
     if kind in base.KINDS and len(form["questions"]) < base.MAX_QUESTIONS:
         used = {question["id"] for question in form["questions"]}
         number = next(n for n in range(1, 1000) if f"q{n}" not in used)
@@ -96,13 +96,13 @@ def _changed_questions(request: HttpRequest, form: dict[str, Any]) -> bool:
 def _editor(
     request: HttpRequest,
     form: dict[str, Any],
-    found: Study | None,
+    owned_study: Study | None,
     refusal: Refusal | None = None,
     plan: dict[str, Any] | None = None,
 ) -> HttpResponse:
     shown = {
-        "form": base.shown(form),
-        "study": found,
+        "form": base.prepare_form(form),
+        "study": owned_study,
         "policies": base.POLICIES,
         "mechanisms": sorted(name for name, each in MECHANISMS.items() if not each.research_only and name != "none"),
         "previews": previews(form),
@@ -114,41 +114,43 @@ def _editor(
 
 
 @require_GET
-@page("requester")
-def follow(request: Visit, study: str) -> HttpResponse:
+@console_view("requester")
+def follow(request: ConsoleRequest, study: str) -> HttpResponse:
     """One study: state, places, money, what each level promises, and what can be done next."""
-    found = own_study(request.account.id, study)
-    return _followed(request, found)
+    owned_study = own_study(request.account.id, study)
+    return _render_study(request, owned_study)
 
 
-def _followed(request: HttpRequest, found: Study, good: str = "") -> HttpResponse:
-    shown = {"study": view(found), "progress": progress(found), "good": good}
+def _render_study(request: HttpRequest, owned_study: Study, good: str = "") -> HttpResponse:
+    shown = {"study": view(owned_study), "progress": progress(owned_study), "good": good}
     return render(request, "console/study.html", shown)
 
 
 @require_GET
-@page("requester")
-def live(request: Visit, study: str) -> HttpResponse:
+@console_view("requester")
+def live(request: ConsoleRequest, study: str) -> HttpResponse:
     """Places and money alone, for the page that asks again every few seconds."""
-    found = own_study(request.account.id, study)
-    return render(request, "console/progress.html", {"study": {"id": found.id}, "progress": progress(found)})
+    owned_study = own_study(request.account.id, study)
+    return render(
+        request, "console/progress.html", {"study": {"id": owned_study.id}, "progress": progress(owned_study)}
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@page("requester")
-def act(request: Visit, study: str, action: str) -> HttpResponse:
+@console_view("requester")
+def act(request: ConsoleRequest, study: str, action: str) -> HttpResponse:
     """Move a study on; whoever only looks at the address of an act that cannot be undone is asked."""
-    found = own_study(request.account.id, study)
+    owned_study = own_study(request.account.id, study)
     if request.method != "POST":
-        return _asked(request, found, action)
+        return _asked(request, owned_study, action)
     if action == "discard":
-        lifecycle.discard(found)
+        lifecycle.discard(owned_study)
         return HttpResponseRedirect("/console/")
     if action == "choose":
-        return _followed(request, found, _chosen(choose(found)))
+        return _render_study(request, owned_study, _describe_selection(choose(owned_study)))
     if action not in _ACTIONS:
         raise Refusal("not-found", "there is nothing at this address")
-    moved = _ACTIONS[action](found)
+    moved = _ACTIONS[action](owned_study)
     return HttpResponseRedirect(f"/console/studies/{moved.id}")
 
 
@@ -163,7 +165,7 @@ def _asked(request: HttpRequest, study: Study, action: str) -> HttpResponse:
     return render(request, "console/confirm.html", shown)
 
 
-def _chosen(selected: dict[str, Any]) -> str:
+def _describe_selection(selected: dict[str, Any]) -> str:
     new, invited = selected["new"], selected["invited"]
     said = ngettext(
         "%(new)d worker was invited now, %(invited)d in all.",
@@ -174,7 +176,7 @@ def _chosen(selected: dict[str, Any]) -> str:
 
 
 @require_GET
-@page("requester")
+@console_view("requester")
 def epsilon_in_words(request: HttpRequest) -> HttpResponse:
     """What a slider's ε means, for the editor."""
     text = next((value for name, value in request.GET.items() if name.endswith("epsilon")), "")
