@@ -33,7 +33,7 @@ LONGEST_FIRST = (
     "engines/test_spark.py",
     "statistical/test_plan_against_simulation.py",
     "engines/test_spark_failures.py",
-    "plan/test_rehearsal.py",
+    "plan/test_monte_carlo.py",
     "plan/test_planner.py",
     "browser/test_worker_app.py",
     "engines/test_command.py",

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -160,16 +161,27 @@ def test_changelog_opens_with_what_is_unreleased_and_privacy_first() -> None:
 
 
 def test_a_name_that_packages_of_the_library_export_means_one_thing() -> None:
-    found: dict[str, set[tuple[str | None, str]]] = {}
+    meanings: dict[str, list[object]] = {}
     for table in (ROOT / "src/crowdveil").rglob("__init__.py"):
         tree = ast.parse(table.read_text(encoding="utf-8"))
         exported = [name for node in tree.body if isinstance(node, ast.Assign) for name in _exported(node)]
-        for node in ast.walk(tree):
-            for alias in node.names if isinstance(node, ast.ImportFrom) and "broker" not in table.parts else ():
-                if (alias.asname or alias.name) in exported:
-                    found.setdefault(alias.asname or alias.name, set()).add((node.module, alias.name))
-    assert len(found) > 100
-    assert {name: homes for name, homes in found.items() if len(homes) > 1} == {}
+        parts = table.parent.relative_to(ROOT / "src").parts
+        for name in exported if "broker" not in parts else ():
+            meanings.setdefault(name, []).append(getattr(import_module(".".join(parts)), name))
+    assert len(meanings) > 100
+    assert [name for name, objects in meanings.items() if any(each is not objects[0] for each in objects)] == []
+
+
+def test_the_library_never_names_flags_of_the_command_line() -> None:
+    """Whoever calls a function has no flags; the command line says in its own layer which flag is meant."""
+    above = {"cli", "broker", "client", "papers", "bench"}
+    named = []
+    for path in tracked_files("src/crowdveil"):
+        if path.suffix == ".py" and path.relative_to(ROOT / "src/crowdveil").parts[0] not in above:
+            raised = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.Call)]
+            texts = [part for call in raised for part in ast.walk(call) if isinstance(part, ast.Constant)]
+            named += [(path.name, text.value) for text in texts if re.search(r"(?:^|\s)--[a-z]", str(text.value))]
+    assert named == []
 
 
 def _exported(node: ast.Assign) -> list[str]:

@@ -12,5 +12,7 @@ def on_nav(nav: Any, **_: Any) -> Any:
 
 
 def _rank(item: Any) -> int:
+    if item.is_page and item.file.src_uri == "glossary.md":
+        return len(SECTIONS)
     name = item.title.lower().replace(" ", "-") if item.is_section else ""
     return SECTIONS.index(name) if name in SECTIONS else -1

@@ -69,7 +69,7 @@ def _page(folder: Path, page: str, *, release: str, signed: bool) -> str:
     page = page.replace('<script type="module"', "<!-- modules -->\n" + preloads + '<script type="module"')
     mark = f"{release} signed" if signed else release
     page = re.sub(r'(name="release" content=")[^"]*', lambda m: m[1] + mark, page)
-    return re.sub(r'(href|src)="([\w.]+\.(?:css|js|json))"(?: integrity="[^"]*")?', _with_integrity(folder), page)
+    return re.sub(r'(href|src)="([\w./]+\.(?:css|js|json))"(?: integrity="[^"]*")?', _with_integrity(folder), page)
 
 
 def _with_integrity(folder: Path):  # type: ignore[no-untyped-def]

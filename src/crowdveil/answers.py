@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from crowdveil.domain import EMPTY, Domain
 from crowdveil.errors import InputError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Answers:
     """Columns of codes with the dictionaries they point into; code -1 is ∅, "not answered".
 
@@ -54,11 +54,23 @@ class Answers:
     def __len__(self) -> int:
         return len(self.answer)
 
+    def __repr__(self) -> str:
+        people, asked = len(self.workers), len(self.questions)
+        return f"Answers: {len(self):,} of {people:,} workers to {asked:,} questions, {self.domain!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), constructor_arguments(self)
+
     def grid(self) -> NDArray[np.int32]:
         """The answer code of every worker (row) to every question (column); ∅ where there is none."""
         grid = np.full((len(self.workers), len(self.questions)), EMPTY, dtype=np.int32)
         grid[self.worker, self.question] = self.answer
         return grid
+
+
+def constructor_arguments(table: Any) -> tuple[Any, ...]:
+    """What a dataclass was made from: copies and pickles are made by the constructor, so that arrays stay read-only."""
+    return tuple(getattr(table, each.name) for each in fields(table) if each.init)
 
 
 def frozen_column(values: Any, dtype: Any) -> NDArray[Any]:

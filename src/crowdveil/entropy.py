@@ -72,11 +72,31 @@ def entropy_from(seed: int | str | None) -> Entropy:
 
 def words(entropy: Entropy, n: int, *, bits: int) -> NDArray[Any]:
     """`n` little-endian unsigned words of 32 or 64 bits."""
-    found, size = np.frombuffer(entropy.take(n * bits // 8), dtype=np.uint8), n * bits // 8
-    if len(found) != size:
+    check_entropy(entropy)
+    drawn, size = np.frombuffer(entropy.take(n * bits // 8), dtype=np.uint8), n * bits // 8
+    if len(drawn) != size:
         # One word where many are due would be taken for all of them.
-        raise InputError(f"the source of randomness must give {size} bytes; got {len(found)}", fix="use another source")
-    return found.view(np.dtype(f"<u{bits // 8}"))
+        raise InputError(f"the source of randomness must give {size} bytes; got {len(drawn)}", fix="use another source")
+    return drawn.view(np.dtype(f"<u{bits // 8}"))
+
+
+def check_entropy(entropy: object) -> None:
+    """Refuse a seed or a generator of NumPy: neither says whether reports of real people are to be drawn.
+
+    >>> check_entropy(42)
+    Traceback (most recent call last):
+    crowdveil.errors.InputError: entropy must be a source of random bytes; got the seed 42; pass SystemEntropy() \
+for answers of people, or entropy_from(42) for a simulation that can be repeated
+    """
+    if hasattr(entropy, "take") and not isinstance(entropy, np.ndarray | np.generic):
+        return
+    seeded = isinstance(entropy, int | str)
+    got = f"the seed {entropy!r}" if seeded else type(entropy).__name__
+    again = f"entropy_from({entropy!r})" if seeded else "entropy_from(seed)"
+    raise InputError(
+        f"entropy must be a source of random bytes; got {got}",
+        fix=f"pass SystemEntropy() for answers of people, or {again} for a simulation that can be repeated",
+    )
 
 
 def uniforms(entropy: Entropy, n: int) -> NDArray[np.float64]:

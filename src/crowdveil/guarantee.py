@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import ROUND_FLOOR, Decimal
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -29,7 +29,7 @@ _NEIGHBOURS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Guarantee:
     """Differential privacy of one release: the unit, ε rounded up, δ and ρ (zero-concentrated).
 
@@ -48,6 +48,11 @@ class Guarantee:
     def protected(self) -> bool:
         """False for the identity channel: there is no guarantee to speak of."""
         return math.isfinite(self.epsilon) or self.delta > 0
+
+    def __repr__(self) -> str:
+        """The fields that say something: those at their default are left out."""
+        said = [each for each in fields(self) if getattr(self, each.name) != each.default]
+        return f"Guarantee({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in said)})"
 
     def to_json(self) -> dict[str, object]:
         return {

@@ -24,10 +24,15 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     if kind is None:
         raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}", fix=meant(name, kinds))
     check_names(f"{family} {name}", kind, parameters)
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name not in parameters and field.default is MISSING and field.default_factory is MISSING:
-            raise InputError(f"{family} {name} needs {field.name}", fix=f"give --{field.name}")
+    for missing in missing_parameters(kind, parameters):
+        raise InputError(f"{family} {name} needs {missing}", fix=f"pass {missing}=…")
     return kind(**parameters)
+
+
+def missing_parameters(kind: type[Any], parameters: Mapping[str, Any]) -> list[str]:
+    """What this dataclass cannot do without and was not given."""
+    needed = [each for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]
+    return [each.name for each in needed if each.init and each.name not in parameters]
 
 
 def meant(name: str, known: Iterable[str]) -> str:

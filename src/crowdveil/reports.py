@@ -9,16 +9,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.answers import Answers, check_codes, check_columns, codes_of, frozen_column, frozen_ids
+from crowdveil.answers import (
+    Answers,
+    check_codes,
+    check_columns,
+    codes_of,
+    constructor_arguments,
+    frozen_column,
+    frozen_ids,
+)
 from crowdveil.channel import Channel, identity
 from crowdveil.channel.additive_noise import NoiseRecord
 from crowdveil.domain import Domain
 from crowdveil.errors import ChannelError, InputError
+from crowdveil.guarantee import round_up
 
 AnyChannel: TypeAlias = Channel | NoiseRecord
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reports:
     """Columns worker, question, report code and channel index (14 bytes a row), dictionaries and the channels.
 
@@ -111,6 +120,16 @@ class Reports:
 
     def __len__(self) -> int:
         return len(self.report)
+
+    def __repr__(self) -> str:
+        promises = dict.fromkeys(channel.guarantee for channel in self.channels)
+        loss = "; ".join(f"ε ≤ {round_up(each.epsilon)} per {each.unit}" for each in promises if each.protected)
+        privacy = loss if self.protected else f"{loss}; not protected" if loss else "not protected"
+        size = f"{len(self):,} of {self.n_workers:,} workers on {self.n_questions:,} questions"
+        return f"Reports: {size}, {self.domain!r}, {privacy}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), constructor_arguments(self)
 
     @property
     def n_workers(self) -> int:

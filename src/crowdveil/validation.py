@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
@@ -69,6 +69,7 @@ def check_settings(settings: object) -> None:
 def checked(name: str, value: Any, hint: Any) -> Any:
     """The value, a whole number as a float where the annotation asks for one; or a refusal."""
     kind, *rules = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    value = _from_series(name, value) if get_origin(kind) is Mapping else value
     if not _fits(value, kind):
         raise InputError(f"{name} must be {_spoken(kind)}; got {shown(value)}")
     kept = _kept(value, kind)
@@ -76,6 +77,16 @@ def checked(name: str, value: Any, hint: Any) -> Any:
         if value is not None and not rule.holds(kept):
             raise InputError(f"{name} must be {rule.words}; got {shown(value)}", fix=rule.fix)
     return kept
+
+
+def _from_series(name: str, value: Any) -> Any:
+    """A Series of pandas as the mapping that it is, without its missing values; anything else as it is."""
+    if isinstance(value, Mapping) or getattr(value, "ndim", 0) != 1 or not hasattr(value, "to_dict"):
+        return value
+    if not value.index.is_unique:
+        repeated = value.index[value.index.duplicated()][0]
+        raise InputError(f"{name} must name each entry once; got {shown(repeated)} twice", fix="keep one of them")
+    return value.dropna().to_dict()
 
 
 @cache

@@ -36,7 +36,7 @@ def test_the_numbers_of_a_bare_epsilon_are_not_one_digit_too_small(epsilon: floa
         moment = keep * _DIGITS.exp(order * exact) + (1 - keep) * _DIGITS.exp(-order * exact)
         assert Decimal(float(law.renyi(np.array([alpha]))[0])) >= min(_DIGITS.divide(_DIGITS.ln(moment), order), exact)
     for times in (3, 470, 738, 825):
-        joint, _ = JointLaw(epsilon).joined(times, "vector")
+        joint, _ = JointLaw(epsilon).as_independent(times, "vector")
         assert Fraction(joint.epsilon) >= times * Fraction(epsilon)
         assert Fraction(Spend(law, "", times).epsilon) >= times * Fraction(epsilon)
 

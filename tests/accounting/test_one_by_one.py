@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crowdveil import Choices
 from crowdveil.accounting import Budget, Ledger, MemoryStorage, Spend, SqliteStorage, nano_up
-from crowdveil.accounting.nano import amount_of
+from crowdveil.accounting.nano import from_nano
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.mechanisms import mechanism
 
@@ -67,10 +67,10 @@ def test_three_classes_are_never_added(sequence: list[tuple[str, float, int]]) -
         answers[pool] += count
         accepted[pool] += cost if pool != "none" else 0
     loss = ledger.loss("ada")
-    assert loss.epsilon == amount_of(accepted["summed"])
+    assert loss.epsilon == from_nano(accepted["summed"])
     assert loss.unprotected == ({"plain": answers["none"]} if answers["none"] else {})
     assert {name: (each.count, each.total) for name, each in loss.one_by_one.items()} == {
-        pool: (answers[pool], amount_of(accepted[pool])) for pool in CEILINGS if answers[pool]
+        pool: (answers[pool], from_nano(accepted[pool])) for pool in CEILINGS if answers[pool]
     }
     for pool, each in loss.one_by_one.items():
         assert each.total <= CEILINGS[pool]
@@ -98,7 +98,7 @@ def test_a_pool_and_the_budget_do_not_share_a_ceiling() -> None:
     ledger.release_one_by_one("ada", spend(2.0, 50, "Birds"), pool="birds", ceiling=100.1, key="b", draw=str)
     assert ledger.affords("ada", spend(0.25, 3, "health"))
     ledger.release("ada", spend(0.25, 3, "health"), key="s", draw=str)
-    assert ledger.left("ada").epsilon == amount_of(10**9 - 3 * NANO[0.25])
+    assert ledger.left("ada").epsilon == from_nano(10**9 - 3 * NANO[0.25])
 
 
 def test_what_is_not_protected_is_not_protected_one_by_one() -> None:

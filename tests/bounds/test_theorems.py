@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from crowdveil import InputError
 from crowdveil.bounds import Bound, li, sun, wang
@@ -101,7 +101,21 @@ def test_li_density_of_the_error_change_is_a_density_and_matches_products_of_uni
         total = quad(lambda x, b=high, n=n_important: li.error_change_density(x, b, n), 0, largest, limit=500)[0]
         assert total == pytest.approx(1.0, abs=1e-4)
     mean = quad(lambda x: x * li.error_change_density(x, 0.6, 3), 0, 0.6**3)[0]
-    assert mean == pytest.approx(li.one_layer_error_change(0.3, 3), rel=1e-6)
+    assert mean == pytest.approx(li.one_layer_error_change(0.3, 3).value, rel=1e-6)
+
+
+def test_li_equation_10_drops_the_factor_2_of_every_user() -> None:
+    change = li.one_layer_error_change(0.5, 2)
+    tiny = 1e-9
+    from_9 = (2 * (tiny + 0.5 * (1 - 2 * tiny))) ** 2 - (2 * tiny) ** 2
+    assert change.value == pytest.approx(0.25)
+    assert change.corrected == pytest.approx(1.0)
+    assert from_9 == pytest.approx(change.corrected, abs=1e-6)
+    assert not change.applies
+    assert "factor 2" in change.counterexample
+    assert change.to_json()["corrected"] == 1.0
+    # "G and 2p are very close to each other": at p = .1 they are .136 and .2.
+    assert li.error_bound([0.1]).value == pytest.approx(0.136, abs=5e-4)
 
 
 def test_li_importance_is_largest_for_the_surest_users_and_symmetric() -> None:
@@ -121,15 +135,43 @@ def test_wang_effective_ability_and_wisdom() -> None:
 
 
 def test_wang_theorem_2_speaks_only_about_enormous_studies() -> None:
-    crowd = [0.8] * 200
-    small = wang.label_error(crowd, 10_000, 1.0, start_error=0.0)
+    crowd = [0.8] * 300_000
+    small = wang.label_error([0.8] * 200, 10_000, 1.0, start_error=0.0)
     huge = wang.label_error(crowd, 100_000_000, 3.0, start_error=0.0)
     assert not small.applies
     assert huge.applies
     low, high = wang.projection_range(1.0, 100_000)
     assert low > high
-    assert huge.value == pytest.approx(2 * math.exp(-100 * wang.collective_wisdom(crowd, 3.0)))
+    assert huge.value == 0.0
+    assert wang.label_error([0.8] * 200, 10**8, 3.0).value == pytest.approx(
+        2 * math.exp(-100 * wang.collective_wisdom([0.8] * 200, 3.0))
+    )
     assert not wang.label_error(crowd, 100_000_000, 3.0).applies
+
+
+def test_wang_theorem_2_says_where_its_proof_fails_although_the_printed_premises_hold() -> None:
+    n, m, epsilon = 200, 5_000_000, 6.0
+    bound = wang.label_error([1.0] * n, m, epsilon, start_error=0.0)
+    wisdom = wang.collective_wisdom([1.0] * n, epsilon)
+    low, high = wang.projection_range(wisdom, m)
+    assert bound.applies_as_printed
+    assert not bound.applies
+    assert [premise.source for premise in bound.premises if not premise.holds] == ["crowdveil"]
+    assert "+277" in str(bound)
+    assert wang.proof_exponent(n, m, wisdom, high) == pytest.approx(277, abs=0.5)
+    assert wang.proof_exponent(n, m, wisdom, low) == pytest.approx(643, abs=0.5)
+    assert -n * wisdom / 2 == pytest.approx(-99, abs=0.05)
+    assert not wang.ability_error([1.0] * n, m, 1.0, start_error=0.0).applies
+
+
+def test_so_many_workers_take_the_proof_of_wang_theorem_2_through() -> None:
+    m, epsilon = 5_000_000, 6.0
+    wisdom = wang.collective_wisdom([1.0], epsilon)
+    _, high = wang.projection_range(wisdom, m)
+    enough = math.ceil(wang.sufficient_workers(m, wisdom, high))
+    assert enough == pytest.approx(17_500, abs=100)
+    assert wang.proof_exponent(enough, m, wisdom, high) <= -enough * wisdom / 2
+    assert wang.label_error([1.0] * enough, m, epsilon, start_error=0.0).applies
 
 
 def test_wang_theorem_3() -> None:
@@ -145,6 +187,31 @@ def test_wang_theorem_4_needs_its_large_n() -> None:
     assert not small.applies
     assert large.applies
     assert wang.majority_error(100, 4, 2.0) == pytest.approx(0.35, abs=0.05)
+
+
+@pytest.mark.parametrize("n_others", [1, 2, 10, 101, 10_000])
+def test_wang_equation_36_holds_with_berry_esseen_and_for_no_n_as_printed(n_others: int) -> None:
+    counts = np.arange(n_others + 1)
+    points = 2 * (counts - n_others / 2) / math.sqrt(n_others)
+    below, at_most = binom.cdf(counts - 1, n_others, 0.5), binom.cdf(counts, n_others, 0.5)
+    distance = max(np.abs(below - norm.cdf(points)).max(), np.abs(at_most - norm.cdf(points)).max())
+    assert 1 / (16 * math.sqrt(n_others)) < distance < 0.4748 / math.sqrt(n_others)
+
+
+def test_wang_equation_37_is_below_the_exact_error_with_the_constant_mended() -> None:
+    for n, experts in [(100, 4), (500, 17), (10**6, 63)]:
+        assert wang.berry_esseen_floor(n, experts) <= wang.majority_error(n, experts, 2.0)
+    # With "≥ −k/√(n − k)", as printed before (37), the product is above the error itself where experts never err.
+    n, experts = 500, 17
+    printed = binom.sf(n / 2 - experts - 1, n - experts, 0.5)
+    assert printed > wang.majority_error(n, experts, 50.0)
+
+
+def test_wang_theorem_4_leans_on_a_theorem_2_that_its_experts_are_too_few_for() -> None:
+    for n in (10**2, 10**4, 10**8):
+        experts = math.ceil(n**0.499)
+        assert n * (experts / n) ** 2 < 4 < 64 * math.log(8) ** 2 * math.log(9)
+    assert "second half of (34)" in wang.majority_error_floor(10**6, 0.3, 3.0).counterexample
 
 
 def test_exact_majority_error_matches_simulation() -> None:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crowdveil.accounting import Spend
 from crowdveil.canonical_json import canonical, sha256_of
-from crowdveil.client import Broker, ProblemError, Study, StudyError, Worker
+from crowdveil.client import Broker, MirrorError, ProblemError, Study, StudyError, Worker
 from crowdveil.domain import Choices, Scale
 from crowdveil.errors import BudgetError, InputError
 from crowdveil.mechanisms import mechanism
@@ -275,8 +275,9 @@ def test_a_budget_that_is_too_small_is_noticed_before_anything_is_drawn_or_held(
     study = signed["definition"]["id"]
     with Worker(Broker(sqlite_server.address), tmp_path, epsilon_cap=1.5) as worker:
         worker.sign_up()
-        with pytest.raises(BudgetError, match=r"left but .* choose a higher level of privacy, answer fewer questions"):
+        with pytest.raises(BudgetError, match=r"left but .*; choose a higher level of privacy or raise") as refused:
             worker.answer(study, {"ill": "yes"})
+        assert "fewer" not in str(refused.value), "the price is fixed, and the hold is for all questions"
         assert worker.ledger.loss("me").epsilon == 0
         assert worker._broker.call("GET", "/workers/me")["budget"]["epsilon_held_nano"] == 0
         worker.raise_cap(4.0)
@@ -441,8 +442,38 @@ def test_a_device_that_was_set_back_does_not_spend_twice(
     with Worker(Broker(sqlite_server.address), tmp_path / "old", epsilon_cap=3.0) as worker:
         assert worker.ledger.loss("me").epsilon == 0
         worker.raise_cap(2 * spent)
+        with pytest.raises(MirrorError):
+            worker.answer(other, {})
+        worker.catch_up()
         worker.answer(other, {})
         assert worker.ledger.loss("me").epsilon == pytest.approx(2 * spent, abs=1e-8)
+
+
+def test_one_false_reply_of_the_broker_does_not_use_up_the_budget(
+    signed: dict[str, Any], sqlite_server: Any, tmp_path: Path
+) -> None:
+    class Lies(httpx.HTTPTransport):
+        claimed: int | None = None
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            response = super().handle_request(request)
+            if request.method != "GET" or not request.url.path.endswith("/workers/me") or self.claimed is None:
+                return response
+            response.read()
+            told = response.json()
+            told["budget"] |= {"epsilon_spent_nano": self.claimed, "rho_spent_nano": self.claimed}
+            return httpx.Response(200, json=told)
+
+    lying = Lies()
+    with Worker(Broker(sqlite_server.address, transport=lying), tmp_path) as worker:
+        worker.sign_up()
+        lying.claimed = 99_000_000_000
+        with pytest.raises(MirrorError, match=r"spent ε 99; this device knows of ε 0; .* --dismiss") as asked:
+            worker.answer(signed["definition"]["id"], {"ill": "yes"})
+        assert (asked.value.claimed, asked.value.known, worker.ledger.loss("me").epsilon) == (99, 0, 0)
+        worker.dismiss_mirror()
+        assert worker.answer(signed["definition"]["id"], {"ill": "yes"}).protected
+        assert worker.ledger.left("me").epsilon == pytest.approx(2, abs=1e-3)
 
 
 def test_a_key_is_renewed_halfway_through_its_year(sqlite_server: Any, tmp_path: Path) -> None:

@@ -84,5 +84,32 @@ def test_a_study_is_run_from_the_terminal_and_survives_a_move(server: Any, make_
     assert (tmp_path / "new" / "signing.key").read_bytes() == (server.home / "signing.key").read_bytes()
 
 
+def test_the_terminal_says_that_level_none_sends_answers_as_they_are(
+    server: Any, make_draft: Any, tmp_path: Path
+) -> None:
+    levels = [{"name": "none", "mechanism": "none", "pay_cents": 40}, make_draft()["levels"][1]]
+    requester = server.requester("plain lab")
+    study = requester.create(make_draft(levels=levels))
+    requester.open(study)
+    environment = {"CROWDVEIL_BROKER": server.address, "CROWDVEIL_HOME": str(tmp_path / "home")}
+    (tmp_path / "answers.json").write_text(json.dumps({"ill": "yes"}))
+
+    def said(*arguments: object) -> str:
+        done = CliRunner().invoke(answer_app, list(map(str, arguments)), env=environment)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    said("sign-up", "--level", "none")
+    plain = "not protected: your answers are sent as they are"
+    assert f"none: 40 cents, {plain}" in said("list")
+    assert f"level none: {plain}" in said("show", study)
+    assert "level medium: answers are randomised" in said("show", study)
+    sent = said("send", study, tmp_path / "answers.json")
+    assert plain in sent
+    assert "ill: your answer, as code 1 left this machine" in sent
+    assert "stays on this machine" not in CliRunner().invoke(answer_app, ["--help"]).stdout
+    assert "this device counts ε 0 as spent" in said("catch-up")
+
+
 def _unpacked(path: Path) -> str:
     return gzip.decompress(path.read_bytes()).decode()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
@@ -15,7 +18,8 @@ from typing import Any
 import httpx
 import pytest
 from broker import plain
-from broker.conftest import Server, draft
+from broker.conftest import SOURCE, Server, draft
+from broker.scene import Scene
 
 from crowdveil.broker.identity.totp import code_at
 from crowdveil.client import Worker
@@ -626,3 +630,195 @@ def test_a_one_time_link_works_once(make_server: Any, visit: Callable[..., Conso
     assert second.get("/console/").status_code == 302
     assert second.get("/console/enter/" + "x" * 500).status_code == 404
     server.end()
+
+
+@pytest.fixture
+def pages(django_here: Path) -> Callable[..., Any]:
+    """The console inside this process, signed in as the owner of a study."""
+    from django.test import Client
+
+    from crowdveil.broker import clock
+    from crowdveil.broker.identity.tokens import issue
+
+    def signed_in(owner: Any, language: str = "en") -> Client:
+        text, _ = issue(owner, scope="requester", expires=clock.after(hours=1), label="console")
+        client = Client(HTTP_HOST="127.0.0.1", HTTP_ACCEPT_LANGUAGE=language)
+        client.cookies[COOKIE] = text
+        return client
+
+    return signed_in
+
+
+def results_page(pages: Callable[..., Any], scene: Scene, language: str = "en") -> str:
+    from crowdveil.broker.results.batches import refresh
+
+    refresh(scene.study)
+    return str(pages(scene.owner, language).get(f"/console/studies/{scene.study.id}/results").content.decode())
+
+
+def answered_study(n_by_level: dict[str, int], *, evenly: bool = False, **changes: Any) -> Scene:
+    """A study whose reports are for the first option, or for all in turn: what results say does not hang on chance."""
+    epsilon = {"low": "4", "medium": "1", "high": "0.1"}
+    levels = [
+        {"name": name, "mechanism": "randomized-response", "epsilon": epsilon[name], "pay_cents": 0}
+        if name in epsilon
+        else {"name": name, "mechanism": name, "pay_cents": 0}
+        for name in n_by_level
+    ]
+    scene = Scene(draft(levels=levels, minimum_n=2) | changes)
+    for level, n in n_by_level.items():
+        sizes = zip(scene.opened.questions, scene.opened.levels[level].n_outputs, strict=True)
+        n_outputs = {question: size if evenly else 1 for question, size in sizes}
+        for number in range(n):
+            scene.submit(scene.worker(), {name: number % size for name, size in n_outputs.items()}, level)
+    return scene
+
+
+def test_results_speak_of_the_levels_that_were_used(pages: Callable[..., Any]) -> None:
+    mixed = results_page(pages, answered_study({"none": 12, "low": 0, "medium": 21}))
+    assert "12 of 33 were sent as they are, without protection." in mixed
+    assert "one report tells at most ε 1." in mixed
+    assert "ε 4" not in mixed
+    german = results_page(pages, answered_study({"none": 1, "medium": 2}), "de")
+    assert "1 von 3 wurde so gesendet, wie sie ist, ohne Schutz." in german
+
+
+def test_where_the_reports_cannot_tell_there_is_no_number_but_what_it_takes(pages: Callable[..., Any]) -> None:
+    boxes = {"id": "who", "text": "Who?", "domain": {"type": "tick-all", "boxes": ["a superior", "a colleague"]}}
+    scene = answered_study({"high": 20}, evenly=True, questions=[*draft()["questions"], boxes])
+    page = results_page(pages, scene)
+    assert page.count("The reports cannot tell.") == 3
+    assert page.count("To be twice as precise as a guess takes about ") == 3
+    assert 'class="finding"' not in page
+    assert 'class="bar"' not in page
+    assert 'class="dot"' not in page
+    # Two options, a mean and two boxes; the levels of the scale and the combinations are not drawn.
+    assert page.count('class="hatched"') == 2 + 1 + 2
+    clear = results_page(pages, answered_study({"low": 20}))
+    assert 'class="finding"' in clear
+    assert 'class="hatched"' not in clear
+    assert "twice as precise" not in clear
+
+
+def test_every_number_on_a_card_has_one_interval(pages: Callable[..., Any]) -> None:
+    questions = [{"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c", "d"]}}]
+    page = results_page(pages, answered_study({"low": 30}, questions=questions))
+    headline = re.search(r'class="finding">.*?95 % interval ([^<]+)</span>', page)
+    assert headline
+    assert f'data-label="95 % interval">{headline[1]}</td>' in page
+    assert "it allows for its having been picked as the largest" in page
+
+
+def test_probabilities_of_the_right_answer_are_not_called_shares(pages: Callable[..., Any]) -> None:
+    page = results_page(pages, answered_study({"low": 30}, goal="truth"))
+    assert "Probability of being the right answer" in page
+    assert "Estimated shares" not in page
+    assert '<caption id="m-days">Right answer</caption>' in page
+    assert "nowing nothing" not in page
+    # Sentences of the library begin in small letters; after a full stop they do not.
+    assert re.search(r"method channel-em\. [A-Z]", page)
+    assert not re.search(r"method channel-\w+\. [a-z]", page)
+
+
+def test_numbers_of_one_are_singular(pages: Callable[..., Any]) -> None:
+    scene = answered_study({"low": 1})
+    client, path = pages(scene.owner), f"/console/studies/{scene.study.id}"
+    assert "1 has answered so far." in client.get(f"{path}/results").content.decode()
+    assert "1 of 500 places is taken." in client.get(f"{path}/close").content.decode()
+    scene.submit(scene.worker(), {"ill": 0}, "low")
+    page = results_page(pages, scene)
+    assert "From 1 report by the method" in page
+    assert "From 2 reports by the method" in page
+
+
+def test_what_cannot_be_undone_is_asked_about_first(pages: Callable[..., Any], make_draft: Any) -> None:
+    from crowdveil.broker.identity.models import Account
+    from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.studies.draft import Draft
+
+    owner = Account.objects.create(role="requester", name="careful")
+    study = lifecycle.create(owner, Draft.model_validate(make_draft()))
+    client, path = pages(owner), f"/console/studies/{study.id}"
+
+    def page(action: str = "") -> str:
+        return str(client.get(f"{path}{action}").content.decode())
+
+    def acts() -> list[str]:
+        return re.findall(rf'method="post" action="{path}/(\w+)"', page())
+
+    assert acts() == []
+    for action, warning in {
+        "open": "They can never be changed afterwards.",
+        "pilot": "They can never be changed afterwards.",
+        "discard": "It cannot be brought back.",
+    }.items():
+        assert f'href="{path}/{action}"' in page()
+        assert warning in page(f"/{action}")
+        study.refresh_from_db()
+        assert study.state == "draft"
+    assert client.get(f"{path}/close").status_code == 409
+    assert client.get(f"{path}/copy").status_code == 404
+    lifecycle.start(study)
+    assert acts() == ["copy"]
+    assert "A closed study can never be opened again." in page("/close")
+    lifecycle.close(study)
+    assert "What is published cannot be taken back." in page("/publish")
+
+
+def test_studies_stand_newest_first_with_their_dates(pages: Callable[..., Any], make_draft: Any) -> None:
+    from datetime import date
+
+    from crowdveil.broker.identity.models import Account
+    from crowdveil.broker.studies import lifecycle
+    from crowdveil.broker.studies.draft import Draft
+    from crowdveil.broker.studies.models import Study
+
+    owner = Account.objects.create(role="requester", name="orderly")
+    made = [lifecycle.create(owner, Draft.model_validate(make_draft(title=f"Pulse {n}"))) for n in range(8)]
+    Study.objects.filter(id=made[7].id).update(created=date(2020, 2, 29))
+    page = pages(owner).get("/console/").content.decode()
+    assert re.findall(r">(Pulse \d)<", page) == [f"Pulse {n}" for n in (6, 5, 4, 3, 2, 1, 0, 7)]
+    assert "Created 2020-02-29." in page
+    assert "Angelegt am 29.02.2020." in pages(owner, "de").get("/console/").content.decode()
+
+
+def test_money_has_the_brokers_currency(pages: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.conf import settings
+
+    scene = answered_study({"low": 2})
+    client = pages(scene.owner)
+    assert "1000.00\u00a0EUR" in client.get(f"/console/studies/{scene.study.id}").content.decode()
+    monkeypatch.setattr(settings, "CURRENCY", "CHF")
+    assert "1000.00\u00a0CHF" in client.get(f"/console/studies/{scene.study.id}").content.decode()
+    editor = client.get("/console/studies/new").content.decode()
+    assert "Budget, in CHF" in editor
+    assert "Pay, in hundredths of CHF" in editor
+    assert client.get("/api/v1/").json()["currency"] == "CHF"
+
+
+def test_a_currency_that_is_none_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "crowdveil", "serve", "--data-dir", str(tmp_path)]
+    environment = os.environ | {"CROWDVEIL_CURRENCY": "euros", "PYTHONPATH": str(SOURCE)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "CROWDVEIL_CURRENCY must be an ISO 4217 code; got 'euros'" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_line_breaks_of_texts_are_kept(mine: Console) -> None:
+    text = "Premise: a.\r\nHypothesis: b."
+    saved = mine.post("/console/studies/new", form(purpose=text, **{"q0-text": text}))
+    assert saved.status_code == 302, saved.text
+    page = mine.get(saved.headers["Location"]).text
+    assert '<strong class="lines">Premise: a.\nHypothesis: b.</strong>' in page
+    assert '<p class="lines">Premise: a.\nHypothesis: b.</p>' in page
+    fields = Fields(mine.get(f"{saved.headers['Location']}/edit").text).fields
+    assert fields["q0-text"] == "Premise: a.\nHypothesis: b."
+    assert '<legend class="lines">Premise: a.\nHypothesis: b.</legend>' in mine.post("/console/preview", fields).text
+
+
+def test_the_plan_has_the_unit_of_the_scale(mine: Console) -> None:
+    scale = {"q0-type": "scale", "q0-low": "0", "q0-high": "60", "q0-step": "5"}
+    page = mine.post("/console/plan", form(**scale)).text
+    assert re.search(r"± [\d.]+ on a scale from 0 to 60", page)
+    assert "levels</td>" not in page

@@ -24,9 +24,9 @@ def in_code() -> Iterator[Key]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 texts = [ast.literal_eval(each) for each in node.args if isinstance(each, ast.Constant)]
-                if node.func.id in ("_", "gettext", "gettext_noop") and texts:
+                if node.func.id in ("_", "gettext", "gettext_noop", "ngettext") and texts:
                     yield None, texts[0]
-                elif node.func.id == "pgettext":
+                elif node.func.id in ("pgettext", "npgettext"):
                     yield texts[0], texts[1]
 
 
@@ -38,22 +38,28 @@ def in_templates() -> Iterator[Key]:
     for path in (HOME / "console" / "templates" / "console").glob("*.html"):
         nodes = get_template(f"console/{path.name}").template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):
-            yield None, str(node.filter_expression.var.literal).replace("%", "%%")
+            context = node.message_context and str(node.message_context.var)
+            yield context, str(node.filter_expression.var.literal).replace("%", "%%")
         for node in nodes.get_nodes_by_type(BlockTranslateNode):
-            assert not node.plural, f"{path.name}: plural forms are not used here"
-            yield None, node.render_token_list(node.singular)[0]
+            context = node.message_context and str(node.message_context.var)
+            yield context, node.render_token_list(node.singular)[0]
 
 
-def written() -> dict[Key, str]:
-    """The catalogue, entry by entry."""
-    entries = {}
+def entries() -> Iterator[dict[str, str]]:
+    """The catalogue as it stands in its file: msgctxt, msgid, msgid_plural, msgstr, msgstr[0] … of each entry."""
     for block in CATALOGUE.read_text(encoding="utf-8").split("\n\n"):
-        found = {
-            name: "".join(ast.literal_eval(line) for line in re.findall(r'^(?:msg\w+ )?(".*")$', lines, re.M))
-            for name, lines in re.findall(r'^(msgctxt|msgid|msgstr) ((?:".*"\n?)+)', block + "\n", re.M)
+        yield {
+            name: "".join(ast.literal_eval(line) for line in re.findall(r'^(?:msg\S+ )?(".*")$', lines, re.M))
+            for name, lines in re.findall(r'^(msg\S+) ((?:".*"\n?)+)', block + "\n", re.M)
         }
-        entries[found.get("msgctxt"), found["msgid"]] = found["msgstr"]
-    return entries
+
+
+def written() -> dict[Key, tuple[str, ...]]:
+    """The translation of each text, or one for each number."""
+    return {
+        (entry.get("msgctxt"), entry["msgid"]): tuple(entry[name] for name in entry if name.startswith("msgstr"))
+        for entry in entries()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -67,22 +73,27 @@ def test_every_string_is_in_the_catalogue_and_no_other(used: set[Key]) -> None:
 
 
 def test_nothing_is_untranslated_or_doubtful() -> None:
-    assert [key for key, said in written().items() if not said.strip()] == []
+    assert [key for key, said in written().items() if not all(text.strip() for text in said)] == []
     assert "fuzzy" not in CATALOGUE.read_text(encoding="utf-8")
 
 
 def test_translations_keep_the_placeholders() -> None:
     holes = re.compile(r"%\(\w+\)[sd]|%%")
     for (_, text), said in written().items():
-        assert sorted(holes.findall(text)) == sorted(holes.findall(said)), text
+        for translated in said:
+            assert sorted(holes.findall(text)) == sorted(holes.findall(translated)), text
 
 
 def test_the_compiled_catalogue_is_up_to_date() -> None:
     with CATALOGUE.with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     for (context, text), said in written().items():
-        if text:
-            assert (compiled.pgettext(context, text) if context else compiled.gettext(text)) == said, FIX
+        if text and len(said) == 1:
+            assert (compiled.pgettext(context, text) if context else compiled.gettext(text)) == said[0], FIX
+        elif text:
+            for n, form in zip((1, 2), said, strict=True):
+                number = compiled.npgettext(context, text, "", n) if context else compiled.ngettext(text, "", n)
+                assert number == form, FIX
 
 
 # Where sentences are made that the console may show; those for workers' devices are translated by the app.
@@ -132,7 +143,7 @@ def test_what_the_library_says_to_requesters_and_operators_can_be_translated(dja
     sentences = set(said_by_the_library())
     assert len(sentences) > 70
     unknown = sorted(sentence for sentence in sentences if not recognised(sentence))
-    assert unknown == [], f"add them to console/sentences.py; then {FIX}"
+    assert unknown == [], f"add them to console/i18n/messages.py; then {FIX}"
 
 
 def said_by_estimates() -> Iterator[str]:
@@ -167,7 +178,7 @@ def test_what_estimates_warn_of_can_be_translated(django_here: Path) -> None:
         # Some stand behind the number they are about.
         told = {text: translated(text) or translated(f"7: {text.removeprefix(': ')}") for text in sentences}
     unknown = sorted(text for text, said in told.items() if said is None or said == text)
-    assert unknown == [], f"add them to console/sentences.py; then {FIX}"
+    assert unknown == [], f"add them to console/i18n/messages.py; then {FIX}"
 
 
 def test_sentences_are_filled_in_and_unknown_ones_are_marked(django_here: Path) -> None:

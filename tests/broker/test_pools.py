@@ -79,6 +79,7 @@ def test_a_pool_is_labelled_in_several_sittings_and_yields_labels(
         requester.labels(study)
     requester.close(study)
     page = requester.labels(study, order="task", limit=3)
+    assert page["privacy"] == "9 batches at level none were not protected: their reports are the answers."
     assert [(item["task"], item["label"], item["n_reports"]) for item in page["items"]] == [
         ("t0", "1", 3),
         ("t1", "0", 3),

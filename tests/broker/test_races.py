@@ -138,3 +138,33 @@ def test_chains_of_the_log_and_the_audit_do_not_break_under_concurrency(server: 
     log = operator.call("GET", "/log?limit=1000")["items"]
     assert [line["index"] for line in log] == list(range(1, len(log) + 1))
     assert [line["previous"] for line in log[1:]] == [line["entry"] for line in log[:-1]]
+
+
+def test_accepting_and_submitting_at_once_leaves_no_hold(server: Any, make_draft: Any) -> None:
+    """Either the submission settles the hold, or the study cannot be accepted any more (tools/attack_holds.py)."""
+    requester = server.requester("no hold left")
+    study = requester.create(make_draft())
+    requester.open(study)
+    signed = server.broker().call("GET", f"/studies/{study}")
+    wish = {"level": "medium", "study_sha256": signed["sha256"]}
+    tokens = [server.worker_token() for _ in range(2 * N)]
+    with plain.Client(base_url=f"{server.address}/api/v1", limits=httpx.Limits(max_connections=N)) as http:
+
+        def call(token: str, method: str, path: str, body: Any) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": secrets.token_hex(16)}
+            return http.request(method, f"/studies/{study}/{path}", json=body, headers=headers, timeout=60)
+
+        calls = []
+        for token in tokens:
+            body = submission(signed["definition"], signed["sha256"])
+            calls.append(lambda t=token, b=body: call(t, "POST", "submissions", b))
+            calls.append(lambda t=token: call(t, "PUT", "reservation", wish))
+        with ThreadPoolExecutor(N) as pool:
+            replies = [reply.status_code for reply in pool.map(lambda each: each(), calls)]
+    assert set(replies[::2]) == {201}
+    assert set(replies[1::2]) <= {201, 409}
+    assert [server.broker(token).call("GET", "/workers/me")["budget"]["epsilon_held_nano"] for token in tokens] == [
+        0
+    ] * len(tokens)
+    assert requester.progress(study)["money"]["held_cents"] == 0
+    ledger_holds(server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,130 @@ def test_who_looks_while_estimates_are_made_sees_the_last_ones_at_once(django_he
             batches.latest(scene.study)
     batches.refresh(scene.study)
     assert batches.latest(scene.study)["n"] == 2
+
+
+def levels(*names: str) -> list[dict[str, Any]]:
+    epsilon = {"low": "4", "medium": "1", "high": "0.1"}
+    mechanism = {"none": "none"}
+    return [
+        {"name": name, "mechanism": mechanism.get(name, "randomized-response"), "pay_cents": 0}
+        | ({"epsilon": epsilon[name]} if name in epsilon else {})
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("used", "statement"),
+    [
+        (["none"] * 3, "3 of 3 submissions were not protected: their reports are the answers (level none)."),
+        (
+            ["none", "medium", "medium"],
+            "1 of 3 submissions was not protected: its report is the answer (level none). The others were randomised "
+            "on each worker's device. level medium: ε ≤ 1 per value (the value of one answered question); whether a "
+            "question was answered is visible; at most ε 2 for the whole study.",
+        ),
+        (
+            ["medium"] * 3,
+            "Randomised on each worker's device. level medium: ε ≤ 1 per value (the value of one answered question); "
+            "whether a question was answered is visible; at most ε 2 for the whole study.",
+        ),
+    ],
+)
+def test_the_statement_is_about_the_levels_that_were_used(
+    django_here: Path, make_draft: Any, used: list[str], statement: str
+) -> None:
+    scene = Scene(make_draft(levels=levels("none", "low", "medium")))
+    for level in used:
+        scene.submit(scene.worker(), {"ill": 0, "days": 0}, level)
+    estimates = scene.estimates()
+    assert estimates["privacy"] == statement
+    assert estimates["levels_used"] == [name for name in ("none", "medium") if name in used]
+
+
+def test_the_largest_share_has_one_interval(django_here: Path, make_draft: Any) -> None:
+    questions = [
+        {"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c", "d"]}},
+        {"id": "why", "text": "?", "domain": {"type": "tick-all", "boxes": ["x", "y"]}},
+    ]
+    scene = Scene(make_draft(questions=questions, levels=levels("low")))
+    for number in range(40):
+        scene.submit(scene.worker(), {"job": (0, 0, 1, 2)[number % 4], "why": (1, 3, 1, 0)[number % 4]}, "low")
+    job, why = (part["questions"][0] for part in scene.estimates()["parts"])
+    (row,) = [share for share in job["shares"] if share["option"] == job["value"]]
+    assert (row["low"], row["high"]) == (job["low"], job["high"])
+    # The lower half of the largest share's interval allows for the choice among several; those of the others do not.
+    x, y = why["boxes"]
+    assert x["share"] - x["low"] > 1.1 * (x["high"] - x["share"])
+    assert y["share"] - y["low"] == pytest.approx(y["high"] - y["share"], abs=1e-5)
+
+
+def test_intervals_end_where_the_scale_ends(django_here: Path, make_draft: Any) -> None:
+    questions = [
+        {"id": f"grade{number}", "text": "?", "domain": {"type": "scale", "low": "1", "high": "10"}}
+        for number in range(6)
+    ]
+    scene = Scene(make_draft(questions=questions, goal="truth", levels=levels("medium")))
+    for _ in range(4):
+        scene.submit(scene.worker(), {f"grade{number}": 9 * (number % 2) for number in range(6)})
+    (part,) = scene.estimates()["parts"]
+    for question in part["questions"]:
+        assert 1 <= question["low"] <= question["value"] <= question["high"] <= 10
+
+
+@pytest.mark.parametrize("goal", ["population", "truth"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_where_reports_cannot_tell_the_planner_says_what_it_takes(
+    django_here: Path, make_draft: Any, goal: str, hidden: bool
+) -> None:
+    from crowdveil.broker.results.information import required_sample
+    from crowdveil.broker.results.tables import parts_of
+
+    questions = [
+        {"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c"]}},
+        {"id": "days", "text": "?", "domain": {"type": "scale", "low": "0", "high": "60", "step": "5"}},
+        {"id": "why", "text": "?", "domain": {"type": "tick-all", "boxes": ["x", "y"]}},
+    ]
+    shape = {"levels": levels("high"), "protects_participation": hidden, "goal": goal}
+    scene = Scene(make_draft(questions=questions, **shape))
+    for number in range(20):
+        scene.submit(scene.worker(), {"job": number % 3, "days": number % 13, "why": number % 4}, "high")
+    for part, estimates in zip(parts_of(scene.opened), scene.estimates()["parts"], strict=True):
+        assert not estimates["questions"][0]["informative"]
+        assert set(estimates["needed"]) == {"n_workers", "epsilon"}
+        # The same without a clock: this machine may be busy.
+        needed = required_sample(part, scene.opened, [20], [20], seconds=math.inf)
+        assert needed["n_workers"] > 100
+        assert 0.1 < needed["epsilon"] <= 8
+
+
+def test_the_needed_sample_is_what_the_planner_says_and_is_bounded_in_time(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.results.information import required_sample
+    from crowdveil.broker.results.tables import parts_of
+    from crowdveil.mechanisms import mechanism
+    from crowdveil.plan import CrowdSkill, Setting, predict_population
+    from crowdveil.plan.population import prior_spread
+
+    questions = [{"id": "job", "text": "?", "domain": {"type": "choices", "options": ["a", "b", "c"]}}]
+    scene = Scene(make_draft(questions=questions, levels=levels("high")))
+    (part,) = parts_of(scene.opened)
+    needed = required_sample(part, scene.opened, [20], [20], seconds=math.inf)
+    assert required_sample(part, scene.opened, [20], [20], seconds=-math.inf) == {"n_workers": None, "epsilon": None}
+
+    def error(n_workers: int, epsilon: float) -> float:
+        setting = Setting(part.domain, epsilon, n_workers, 1.0, CrowdSkill.from_name("mixed", part.domain))
+        channel = mechanism("randomized-response", epsilon=epsilon).channel(part.domain)
+        return predict_population(setting, channel).error
+
+    target = prior_spread(part.domain) / 2
+    assert 0.85 * target < error(needed["n_workers"], 0.1) <= target
+    assert 0.85 * target < error(20, needed["epsilon"]) <= target
+
+
+def test_a_box_beyond_everybody_has_an_interval_of_some_width(django_here: Path, make_draft: Any) -> None:
+    """Unbiased shares may be far above 1 or below 0; cut off there, the interval was a point."""
+    questions = [{"id": "why", "text": "?", "domain": {"type": "tick-all", "boxes": ["x", "y"]}}]
+    scene = Scene(make_draft(questions=questions, levels=levels("high")))
+    for number in range(20):
+        scene.submit(scene.worker(), {"why": 2 if number < 3 else 1}, "high")
+    for box in scene.estimates()["parts"][0]["questions"][0]["boxes"]:
+        assert box["high"] - box["low"] > 0.2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, Route
 
 STUDY = "a" * 32
@@ -22,6 +24,11 @@ def controlled(page: Page) -> None:
     until(page, "() => navigator.serviceWorker.controller !== null")
 
 
+def settled(page: Page) -> None:
+    """Wait until what a button began is done: meanwhile the others do nothing."""
+    page.locator("body:not(.busy)").wait_for()
+
+
 def start(page: Page, address: str) -> None:
     page.goto(f"{address}/app/")
     page.get_by_role("button", name="Start").click()
@@ -35,7 +42,7 @@ def accept(page: Page, title: str = "Smoking and work", level: str | None = None
         page.locator(f"input[name=level][value={level}]").check()
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Accept and answer").click()
-    page.get_by_role("button", name="Protect my answers").wait_for()
+    page.locator(".question").first.wait_for()
 
 
 def answer(page: Page, answers: dict[str, str] | None = None) -> None:
@@ -44,7 +51,11 @@ def answer(page: Page, answers: dict[str, str] | None = None) -> None:
 
 
 def protect(page: Page) -> None:
-    page.get_by_role("button", name="Protect my answers").click()
+    """Draw. Whoever answered less than half is asked first, and says yes."""
+    page.get_by_role("button", name=re.compile("Protect my answers|Show what will be sent")).click()
+    page.get_by_role("button", name=re.compile("Yes, spend|Send exactly this")).wait_for()
+    if (sure := page.get_by_role("button", name="Yes, spend")).count():
+        sure.click()
     page.get_by_role("button", name="Send exactly this").wait_for()
 
 
@@ -76,3 +87,11 @@ def panels(page: Page, kind: str) -> dict[str, str]:
     page.locator(".cell").first.wait_for()
     cells = page.locator(".cell").all()
     return {cell.get_attribute("data-question") or "": cell.locator(f".{kind} p").inner_text() for cell in cells}
+
+
+def take_over(page: Page, text: str) -> None:
+    """Show what a text from another device would change, and agree to it."""
+    page.get_by_role("link", name="Me", exact=True).click()
+    page.get_by_label("Text from another device").fill(text)
+    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Yes, take it over").click()

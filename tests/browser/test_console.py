@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from broker.conftest import Server, draft, new_home
+from broker.test_languages import entries
 from browser.conftest import PHONE
 from browser.test_access import in_light_and_dark, on_the_smallest_phone
 from playwright.sync_api import BrowserContext, Page, expect
@@ -43,13 +44,18 @@ def somebodys(number: int) -> dict[str, Any]:
 
 
 def answer_as_crowd(
-    server: Server, study: str, homes: Path, answers: Callable[[int], dict[str, Any]], n_workers: int
+    server: Server,
+    study: str,
+    homes: Path,
+    answers: Callable[[int], dict[str, Any]],
+    n_workers: int,
+    level: str = "low",
 ) -> None:
     """Workers of the SDK, a few at a time."""
 
     def one(number: int) -> None:
         with Worker(server.broker(), homes / str(number), epsilon_cap=100) as worker:
-            worker.sign_up(default_level="low")
+            worker.sign_up(default_level=level)
             worker.answer(study, answers(number))
 
     with ThreadPoolExecutor(4) as pool:
@@ -144,7 +150,10 @@ def test_the_requesters_journey(
     expect(page.locator("#plan tbody tr")).to_have_count(2)
     expect(page.locator("#plan")).to_contain_text("percentage points")
     page.get_by_role("button", name="Save the draft").click()
-    page.get_by_role("button", name="Open the study").click()
+    page.get_by_role("link", name="Open the study").click()
+    expect(page.get_by_text("They can never be changed afterwards.")).to_be_visible()
+    page.screenshot(path=pictures / "console-confirm.png")
+    page.get_by_role("button", name="Open for everybody").click()
     expect(page.locator("#progress")).to_contain_text("0 / 40")
     study = page.url.rpartition("/")[2]
     answer_as_crowd(server, study, tmp_path / "homes", lambda number: {"q1": "yes", "q2": 4}, 10)
@@ -156,8 +165,12 @@ def test_the_requesters_journey(
     expect(page.get_by_role("img")).to_have_count(3)
     expect(page.get_by_text("a guess without asking").first).to_be_visible()
     page.get_by_role("link", name="Back to the study").click()
-    page.get_by_role("button", name="Close the study").click()
-    page.get_by_role("link", name="Results").click()
+    page.get_by_role("link", name="Close the study").click()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.locator("#progress")).to_contain_text("open")
+    page.get_by_role("link", name="Close the study").click()
+    page.get_by_role("button", name="Close for good").click()
+    page.get_by_role("link", name="Results", exact=True).click()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Parquet").first.click()
     reports, estimates = tmp_path / "reports.parquet", tmp_path / "estimates.csv"
@@ -189,6 +202,9 @@ def every_page(page: Page, server: Server, study: str, tokens: dict[str, str]) -
         "results": f"/studies/{study}/results",
         "waiting": f"/studies/{tokens['waiting']}/results",
         "draft": f"/studies/{tokens['draft']}",
+        "confirm-open": f"/studies/{tokens['draft']}/open",
+        "confirm-discard": f"/studies/{tokens['draft']}/discard",
+        "confirm-close": f"/studies/{study}/close",
         "draft-editor": f"/studies/{tokens['draft']}/edit",
         "refused": "/operator",
     }.items():
@@ -270,7 +286,9 @@ def test_new_results_come_by_themselves_and_nothing_else_moves(
     broker = server.broker(token)
     levels = [{"name": "low", "mechanism": "randomized-response", "epsilon": "4", "pay_cents": 40}]
     study = str(
-        broker.call("POST", "/requester/studies", draft(questions=questions(), levels=levels, minimum_n=3))["id"]
+        broker.call(
+            "POST", "/requester/studies", draft(questions=questions(), levels=levels, minimum_n=3, linkable=True)
+        )["id"]
     )
     broker.call("POST", f"/requester/studies/{study}/open")
     page = console(token)
@@ -281,17 +299,17 @@ def test_new_results_come_by_themselves_and_nothing_else_moves(
     answer_as_crowd(server, study, tmp_path / "first", somebodys, 3)
     page.clock.run_for(6000)
     expect(page.get_by_text("From 3 submissions (")).to_be_visible()
-    page.locator("#f-why-shares").click()
+    page.locator("#f-quality").click()
     page.evaluate("document.querySelector('#results').setAttribute('data-same', '')")
     with page.expect_response(lambda response: "seen=" in response.url) as nothing:
         page.clock.run_for(16000)
     assert nothing.value.status == 204
     expect(page.locator("#results[data-same] details[open]")).to_have_count(1)
-    page.locator("#f-why-shares").focus()
+    page.locator("#f-quality").focus()
     answer_as_crowd(server, study, tmp_path / "second", somebodys, 3)
     page.clock.run_for(16000)
     expect(page.get_by_text("From 6 submissions (")).to_be_visible()
-    expect(page.locator("#f-why-shares")).to_be_focused()
+    expect(page.locator("#f-quality")).to_be_focused()
     expect(page.get_by_role("status")).to_have_text("Results from 6 submissions.")
     broker.call("POST", f"/requester/studies/{study}/close")
     page.clock.run_for(16000)
@@ -337,7 +355,141 @@ def test_everything_works_without_scripts(console: Callable[..., Page], server: 
     page.get_by_role("button", name="Work out the plan").click()
     expect(page.locator("#plan tbody tr")).to_have_count(3)
     page.get_by_role("button", name="Save the draft").click()
-    page.get_by_role("button", name="Start a pilot").click()
+    page.get_by_role("link", name="Start a pilot").click()
+    page.get_by_role("button", name="Start the pilot").click()
     expect(page.locator("#progress")).to_contain_text("0 / 10")
-    page.get_by_role("button", name="Open the study").click()
+    page.get_by_role("link", name="Open the study").click()
+    page.get_by_role("button", name="Open for everybody").click()
     expect(page.locator("#progress")).to_contain_text("0 / 500")
+
+
+# Any word of protection, in any sentence. What denies it is in the catalogue as such.
+CLAIMS = {
+    "en": re.compile(r"randomi[sz]|protect|nois|never (had|sees)|hidden|privacy", re.I),
+    "de": re.compile(r"verrausch|schütz|schutz|rauschen|hatte .*nie|sieht nie|verborgen", re.I),
+}
+DENIAL = re.compile(r"not protected|without privacy|no privacy|protects nothing")
+
+
+def sentences(context: str, language: str) -> list[re.Pattern[str]]:
+    """Sentences of the catalogue that claim protection, or deny it, as a page shows them."""
+    spelled = [
+        text
+        for entry in entries()
+        if entry.get("msgctxt") == context or (context == "unprotected" and DENIAL.search(entry["msgid"]))
+        for name, text in entry.items()
+        if name.startswith("msgid" if language == "en" else "msgstr")
+    ]
+    assert len(spelled) >= 4
+    escaped = (re.split(r"%\(\w+\)[sd]", text.replace("%%", "%")) for text in spelled)
+    return [re.compile(r"[\d.,]+".join(map(re.escape, parts)), re.I) for parts in escaped]
+
+
+@pytest.fixture(scope="module")
+def by_protection(server: Server, token: str, homes: Path) -> dict[str, str]:
+    """Studies whose answers were all sent as they are, or some of them, or none."""
+    broker = server.broker(token)
+    bare = {"name": "none", "mechanism": "none", "pay_cents": 40}
+    low = {"name": "low", "mechanism": "randomized-response", "epsilon": "4", "pay_cents": 40}
+    crowds = {"none-only": {"none": 12}, "mixed": {"none": 4, "low": 8}, "protected": {"low": 12}}
+    made = {}
+    for name, crowd in crowds.items():
+        offered = [bare] if name == "none-only" else [bare, low]
+        asked = draft(title=name, questions=questions(), levels=offered, minimum_n=10, linkable=True)
+        made[name] = str(broker.call("POST", "/requester/studies", asked)["id"])
+        broker.call("POST", f"/requester/studies/{made[name]}/open")
+        for level, n_workers in crowd.items():
+            answer_as_crowd(server, made[name], new_home(homes, f"{name}-{level}"), somebodys, n_workers, level)
+    return made
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_protection_is_claimed_only_where_there_is_some(
+    console: Callable[..., Page],
+    server: Server,
+    token: str,
+    by_protection: dict[str, str],
+    language: str,
+    pictures: Path,
+) -> None:
+    claims, denials = sentences("protected", language), sentences("unprotected", language)
+    assert all(CLAIMS[language].search(claim.pattern.replace("\\", "")) for claim in claims)
+    page = console(token, locale=language)
+    texts = {}
+    for name, study in by_protection.items():
+        for path in ("", "/close", "/results"):
+            page.goto(f"{server.address}/console/studies/{study}{path}")
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            texts[name, path] = page.locator("body").inner_text()
+        page.screenshot(path=pictures / f"console-{name}-{language}.png", full_page=True)
+    for (name, path), text in texts.items():
+        said = text
+        for denial in denials:
+            said = denial.sub("", said)
+        if name == "none-only":
+            assert [line for line in said.splitlines() if CLAIMS[language].search(line)] == [], path
+    sent = {"en": "4 of 12 were sent as they are", "de": "4 von 12 wurden so gesendet, wie sie sind"}[language]
+    everybody = {"en": "Every answer was randomised", "de": "Jede Antwort wurde auf dem Gerät verrauscht"}[language]
+    assert sent in texts["mixed", "/results"]
+    assert everybody not in texts["mixed", "/results"]
+    assert everybody in texts["protected", "/results"]
+    assert not any(denial.search(texts["protected", "/results"]) for denial in denials)
+
+
+KINDS = [
+    {"id": "ill", "text": "Were you ill?\nLast year.", "domain": {"type": "choices", "options": ["no", "yes"]}},
+    {"id": "mood", "text": "How do you feel?", "domain": {"type": "scale", "low": "1", "high": "5"}},
+    {"id": "minutes", "text": "How long?", "domain": {"type": "scale", "low": "0", "high": "60", "step": "5"}},
+    {"id": "land", "text": "Where?", "domain": {"type": "choices", "options": [f"state {n}" for n in range(16)]}},
+    {"id": "why", "text": "Why?", "domain": {"type": "tick-all", "boxes": ["money", "deadline"]}},
+]
+CONTROLS = """(root) => [...root.querySelectorAll("fieldset")].map((field) => ({
+  text: field.querySelector("legend").innerText,
+  controls: [...field.querySelectorAll("input, select")].map((each) => each.type),
+  words: [...field.querySelectorAll("label, option")].map((each) => each.innerText.trim()),
+}))"""
+
+
+def test_the_preview_shows_what_workers_see(
+    console: Callable[..., Page], device: Callable[..., BrowserContext], server: Server, token: str
+) -> None:
+    broker = server.broker(token)
+    levels = [{"name": "medium", "mechanism": "randomized-response", "epsilon": "0.5", "pay_cents": 1}]
+    asked = draft(title="Every kind", questions=KINDS, levels=levels)
+    study = str(broker.call("POST", "/requester/studies", asked)["id"])
+    page = console(token)
+    page.goto(f"{server.address}/console/studies/{study}/edit")
+    preview = page.locator("#preview")
+    assert preview.locator("input:checked").count() == 0
+    shown = preview.evaluate(CONTROLS)
+    broker.call("POST", f"/requester/studies/{study}/open")
+    worker = device().new_page()
+    worker.goto(f"{server.address}/app/#/studies/{study}")
+    worker.get_by_role("button", name="Start").click()
+    worker.get_by_label("I agree").check()
+    worker.get_by_role("button", name="Accept and answer").click()
+    worker.get_by_role("button", name="Protect my answers").wait_for()
+    seen = worker.locator("main").evaluate(CONTROLS)
+    # How a question is left out is the app's own matter: the first or the last entry of a list, a button or a box.
+    skip = {"Please choose", "I would rather not say"}
+    assert [field["text"].replace("\n", " ") for field in shown] == [each["text"].replace("\n", " ") for each in seen]
+    for mine, theirs in zip(shown, seen, strict=True):
+        assert set(mine["controls"]) == set(theirs["controls"]), mine["text"]
+        assert [word for word in mine["words"] if word not in skip] == [
+            word for word in theirs["words"] if word not in skip
+        ]
+        assert "I would rather not say" in mine["words"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_phone_shows_the_whole_plan_and_all_results(
+    console: Callable[..., Page], server: Server, token: str, answered: str, tokens: dict[str, str], language: str
+) -> None:
+    page = console(token, locale=language, viewport=PHONE)
+    page.goto(f"{server.address}/console/studies/{tokens['draft']}/edit")
+    page.locator("button[name=plan]").click()
+    page.locator("#plan tbody tr").first.wait_for()
+    assert page.evaluate(MOVED_SIDEWAYS) == []
+    page.goto(f"{server.address}/console/studies/{answered}/results")
+    moved = page.evaluate(MOVED_SIDEWAYS)
+    assert moved == [], moved

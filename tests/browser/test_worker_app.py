@@ -180,9 +180,8 @@ def test_a_second_device_takes_over_the_ledger_and_the_draws(
     second.get_by_label("Text from another device").fill(text.replace("medium", "low", 1))
     second.get_by_role("button", name="Take it over").click()
     expect(second.get_by_role("status")).to_contain_text("was changed or is not complete")
-    second.get_by_label("Text from another device").fill(text)
-    second.get_by_role("button", name="Take it over").click()
-    expect(second.get_by_role("status")).to_contain_text("1 entries were new here")
+    journey.take_over(second, text)
+    expect(second.get_by_role("status")).to_contain_text("1 entry was new here")
     second.goto(f"{broker.address}/app/#/studies/{journey.STUDY}")
     second.get_by_role("button", name="Send exactly this").wait_for()
     assert journey.panels(second, "leaves") == drawn
@@ -201,11 +200,11 @@ def test_a_new_device_starts_no_lower_than_the_brokers_copy(
     broker.spent = {"epsilon_spent_nano": 2_500_000_000, "rho_spent_nano": 200_000_000}
     other = device().new_page()
     journey.start(other, broker.address)
-    other.get_by_role("link", name="Me", exact=True).click()
-    other.get_by_label("Text from another device").fill(text)
-    other.get_by_role("button", name="Take it over").click()
+    journey.take_over(other, text)
     expect(other.get_by_role("status")).to_contain_text("Taken over")
     other.get_by_role("link", name="My privacy").click()
+    expect(other.get_by_text("ε 0 of 4 spent")).to_be_visible()
+    other.get_by_role("button", name="Count it: ε 2.5 spent").click()
     expect(other.get_by_text("Spent on another device")).to_be_visible()
     expect(other.get_by_text("ε 2.5 of 4 spent")).to_be_visible()
 
@@ -215,6 +214,9 @@ def test_a_device_that_was_set_back_learns_what_it_forgot_before_it_draws(page: 
     journey.accept(page)
     journey.answer(page)
     broker.spent = {"epsilon_spent_nano": 2_500_000_000, "rho_spent_nano": 200_000_000}
+    page.get_by_role("button", name="Protect my answers").click()
+    page.get_by_role("button", name="Count it: ε 2.5 spent").click()
+    journey.settled(page)
     page.get_by_role("button", name="Protect my answers").click()
     expect(page.get_by_role("alert")).to_contain_text("This costs ε 3, and you have ε 1.5 left")
     expect(page.get_by_role("alert")).to_contain_text("Nothing was drawn and nothing was charged.")
@@ -229,12 +231,6 @@ def joined(page: Page, broker: FixtureBroker) -> None:
     journey.accept(page)
 
 
-def take_over(page: Page, text: str) -> None:
-    page.get_by_role("link", name="Me", exact=True).click()
-    page.get_by_label("Text from another device").fill(text)
-    page.get_by_role("button", name="Take it over").click()
-
-
 def test_taking_over_a_device_that_never_joined_keeps_the_account(
     device: Callable[..., BrowserContext], broker: FixtureBroker
 ) -> None:
@@ -242,11 +238,11 @@ def test_taking_over_a_device_that_never_joined_keeps_the_account(
     joined(page, broker)
     before = page.evaluate(STATE)["me"]["token"]
     journey.start(other, broker.address)
-    take_over(page, other.evaluate(MOVED_OUT))
+    journey.take_over(page, other.evaluate(MOVED_OUT))
     expect(page.get_by_role("status")).to_contain_text("Taken over")
     assert page.evaluate(STATE)["me"]["token"] == before
     # And the other way round: the account comes along, and goes out again.
-    take_over(other, page.evaluate(MOVED_OUT))
+    journey.take_over(other, page.evaluate(MOVED_OUT))
     expect(other.get_by_role("status")).to_contain_text("Taken over")
     assert other.evaluate(STATE)["me"]["token"] == before
     assert before in other.evaluate(MOVED_OUT)
@@ -260,12 +256,12 @@ def test_of_two_accounts_each_device_keeps_its_own_and_says_so(
     joined(other, broker)
     mine, theirs = (each.evaluate(STATE)["me"] for each in (page, other))
     assert mine["token"] != theirs["token"]
-    take_over(page, other.evaluate(MOVED_OUT))
+    journey.take_over(page, other.evaluate(MOVED_OUT))
     expect(page.get_by_role("status")).to_contain_text("Taken over")
     expect(page.get_by_role("status")).to_contain_text("its balance stays with the other device")
     assert page.evaluate(STATE)["me"] == mine
     # The text of one's own account says nothing of another.
-    take_over(page, page.evaluate(MOVED_OUT))
+    journey.take_over(page, page.evaluate(MOVED_OUT))
     expect(page.get_by_role("status")).to_contain_text("Taken over")
     expect(page.get_by_role("status")).not_to_contain_text("balance")
 
@@ -279,7 +275,7 @@ def test_a_device_whose_account_is_gone_takes_the_other_devices(
     mine, theirs = (each.evaluate(STATE)["me"]["token"] for each in (page, other))
     text = other.evaluate(MOVED_OUT)
     del broker.payees[mine]
-    take_over(page, text)
+    journey.take_over(page, text)
     expect(page.get_by_role("status")).to_contain_text("Taken over")
     expect(page.get_by_role("status")).not_to_contain_text("balance")
     assert page.evaluate(STATE)["me"]["token"] == theirs
@@ -541,6 +537,7 @@ def test_another_level_can_be_chosen_before_the_draw(page: Page, broker: Fixture
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Accept and answer").click()
     page.get_by_role("button", name="Protect my answers").wait_for()
+    journey.answer(page)
     broker.closed = True
     page.get_by_role("button", name="Protect my answers").click()
     expect(page.get_by_role("alert")).to_contain_text("This study takes no answers now. Nothing was drawn")
@@ -574,6 +571,8 @@ def test_take_back_forget_export_and_delete(page: Page, broker: FixtureBroker) -
     page.get_by_role("button", name="Delete my account").click()
     page.get_by_role("button", name="Yes, delete everything").click()
     page.get_by_role("button", name="Start").wait_for()
+    expect(page.get_by_role("status")).to_contain_text("Deleted: your account, and everything")
+    expect(page.get_by_text("has thrown away")).to_have_count(0)
     assert any(request["method"] == "DELETE" for request in broker.requests)
 
 
@@ -656,7 +655,7 @@ def test_a_study_without_protection_says_so(page: Page, broker: FixtureBroker) -
     journey.accept(page, "Lunch", level="none")
     journey.answer(page)
     journey.protect(page)
-    assert journey.panels(page, "leaves") == journey.panels(page, "stays")
+    assert journey.panels(page, "leaves") == journey.panels(page, "bare")
     assert all("does not protect" in sentence for sentence in journey.panels(page, "tells").values())
     page.get_by_role("link", name="My privacy").click()
     expect(page.get_by_text("Not protected, and in none of these numbers")).to_be_visible()

@@ -124,7 +124,8 @@ def test_a_slip_is_one_sentence_that_names_it(line: str, said: str, folder: Path
         (b'"worker,question,answer\na,q1,yes\n', "close the quote that opens in the header"),
         (b",".join(b"c%d" % n for n in range(10**5)) + b"\n", "c18, c19 …; rename or add it"),
         (ROWS.encode("utf-16"), "perhaps UTF-16; save the file as UTF-8"),
-        (gzip.compress(ROWS.encode()), "the file is compressed"),
+        (gzip.compress(ROWS.encode(), mtime=0)[:40], "the file is packed (gzip) and damaged; make it anew"),
+        (b"PK\x03\x04" + bytes(60), "this is a workbook or a ZIP archive; save the sheet"),
         (b"PAR1" + bytes(range(128, 256)), "this is a Parquet file; name it .parquet"),
         (b"worker,question,answer", "has a header but no rows"),
         (b"\n\n", "got an empty row"),
@@ -132,7 +133,7 @@ def test_a_slip_is_one_sentence_that_names_it(line: str, said: str, folder: Path
         (b'worker,question,answer\n"a\nb",q,yes\n\n\nc,,no\n', "row 6, column 'question': every row must name"),
         (b'worker,question,answer\n"a\nb",q,yes\n\nc,no\n', "row 5: the row has 2 cells"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_bad_file_is_refused_at_the_line_that_an_editor_shows(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_bytes(content)

@@ -10,10 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cli.commands import COMMANDS, accept
+from cli.commands import COMMANDS, accept, command_of
 from cli.run import crowdveil
 
-from crowdveil.cli import EXTRAS
+from crowdveil.cli import EXTRAS, command_names, read_help
 
 PYPROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
 
@@ -52,3 +52,8 @@ def test_a_missing_extra_is_one_sentence_with_its_cure(
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert f"pip install 'crowdveil[{extra}]'" in done.stderr
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_the_help_that_is_read_in_the_file_is_that_of_the_command(name: str) -> None:
+    assert read_help(name).split() == (command_of([name]).help or "").split()

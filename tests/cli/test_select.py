@@ -51,6 +51,25 @@ def test_people_read_sentences(past: Path, workers: Path) -> None:
     assert "stopped because" in done.stdout
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_error_is_said_to_be_that_of_the_plain_mean(past: Path, workers: Path, policy: str) -> None:
+    asked = ["select", past, "--workers", workers, "--budget", 2, "--policy", policy]
+    done, result = crowdveil(*asked), crowdveil_json(*asked)
+    assert "the plain mean" in done.stdout
+    assert "inverse variance" in done.stdout
+    assert result["estimator"] == "plain mean"
+    assert "population-mean" in result["note"]
+
+
+def test_on_choices_the_plain_mean_is_what_the_broker_estimates(tmp_path: Path, workers: Path) -> None:
+    past = tmp_path / "choices.csv"
+    rows = [f"w{i},q{j},{('yes', 'no')[(i + j) % 3 == 0]}" for i in range(12) for j in range(8)]
+    past.write_text("\n".join(["worker,question,answer", *rows]) + "\n")
+    done = crowdveil("select", past, "--workers", workers, "--budget", 2, "--options", "no,yes")
+    assert "the plain mean" in done.stdout
+    assert "inverse variance" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [

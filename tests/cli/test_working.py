@@ -108,7 +108,7 @@ def test_every_long_command_shows_how_far_it_is(tmp_path: Path, answers: Path, s
             (r"\d+ of at most 500 iterations, change \S+ \(ends at 1e-08\)", r"20 of 20 rows written"),
         ),
         "audit": (("gaussian", "--samples", 1000), (r"9 of 9 batches of samples drawn",)),
-        "plan": (study, (r"\d+ of at most \d+ studies rehearsed",)),
+        "plan": (study, (r"\d+ of at most \d+ studies simulated",)),
         "account": ((spends,), (r"3 of 3 workers added up",)),
         "study": ((*export[1:], "-o", tmp_path / "export.csv"), (r"3.1 of 3.1 MB received",)),
     }
@@ -165,7 +165,7 @@ def test_a_parquet_file_is_told_as_it_is_read(answers: Path, tmp_path: Path, mon
         reports = read_reports(tmp_path / "answers.parquet")
         with pytest.raises(FileError, match="no rows"):
             read_reports(tmp_path / "none.parquet")
-    assert [(step.done, step.of) for step in steps] == [(60, 166), (120, 166), (166, 166)]
-    assert str(steps[-1]) == "166 of 166 rows read"
+    assert [(step.done, step.of) for step in steps] == [(60, 192), (120, 192), (180, 192), (192, 192)]
+    assert str(steps[-1]) == "192 of 192 rows read"
     assert sorted(reports.workers) == sorted(read_reports(answers).workers)
     np.testing.assert_array_equal(reports.worker, read_reports(answers).worker)

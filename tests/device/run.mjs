@@ -78,6 +78,16 @@ const checks = {
     await new Device(store).moveIn(exportLedger([], { me: other }));
     return store.update((rows) => ({ result: rows.settings.get("me") }));
   },
+  // What is in the outbox after taking over a draw with this state, from a device with this account.
+  moveInDraw: async ({ study, mine, other, state }) => {
+    const store = memoryStore(), elsewhere = memoryStore(), read = readStudy(study, study.log, study.definition.id);
+    await commit(elsewhere, read, read.levels[0], new Map(), { cap: { epsilon: 10 ** 11, rho: 0 }, day: "2026-11-15" });
+    await setEntry(elsewhere, read.id, { state, receipt: state === "sent" ? { receipt: "r" } : null });
+    await elsewhere.update(() => ({ writes: [{ table: "settings", key: "me", value: other }] }));
+    await store.update(() => ({ writes: [{ table: "settings", key: "me", value: mine }] }));
+    await new Device(store).moveIn(await new Device(elsewhere).moveOut());
+    return store.update((rows) => ({ result: { states: [...rows.outbox.values()].map((entry) => entry.state), lines: rows.ledger.size } }));
+  },
   moveInRefused: ({ other }) => outcomeOf(() => new Device(memoryStore()).moveIn(exportLedger([], { me: other }))),
   // Devices that draw and import by turns: ["draw", device, study] or ["import", device, from].
   devices: async ({ study, steps }) => {

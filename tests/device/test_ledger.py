@@ -196,15 +196,34 @@ def test_a_study_drawn_on_two_devices_is_counted_twice_and_imports_forget_nothin
 
 
 def test_a_moved_ledger_without_a_cap_is_refused() -> None:
-    for other in ({"level": "low"}, {"level": "low", "cap": "9"}, {"level": "low", "cap": None}):
-        assert run("moveInRefused", {"other": other}) == {"refused": "ledger.format"}
+    whole = {"level": "low", "cap": 9, "period": "life"}
+    for other in ({"cap": "9"}, {"cap": None}, {"cap": -1}, {"level": "lowest"}, {"token": 7}):
+        assert run("moveInRefused", {"other": whole | other}) == {"refused": "ledger.format"}
 
 
-def test_a_moved_ledger_never_raises_the_cap() -> None:
+def test_a_moved_ledger_never_raises_the_cap_and_never_lowers_the_level() -> None:
     mine, other = {"level": "low", "cap": 2, "period": "life"}, {"level": "high", "cap": 9, "period": "year"}
     assert run("moveIn", {"mine": mine, "other": other}) == {"level": "high", "cap": 2, "period": "life"}
-    assert run("moveIn", {"mine": other, "other": mine}) == {"level": "low", "cap": 2, "period": "year"}
+    assert run("moveIn", {"mine": other, "other": mine}) == {"level": "high", "cap": 2, "period": "year"}
     assert run("moveIn", {"mine": None, "other": other}) == other
+    assert run("moveIn", {"mine": mine, "other": other | {"level": "none"}})["level"] == "low"
+
+
+def test_foreign_draws_are_not_taken_over_and_none_is_sent_unasked() -> None:
+    """Without the key to the account anybody could have drawn it; the charge is counted in any case."""
+    me, study = {"level": "low", "cap": 10**11, "period": "life"}, studies.served(studies.definition())
+
+    def taken(state: str, mine: str | None, other: str | None) -> dict[str, Any]:
+        named = [me | ({"token": token} if token else {}) for token in (mine, other)]
+        given = {"study": study, "mine": named[0], "other": named[1], "state": state}
+        return dict(run("moveInDraw", given))
+
+    for mine, other in (("a", "b"), ("a", None), (None, None)):
+        assert taken("waiting", mine, other) == {"states": [], "lines": 1}
+        assert taken("sent", mine, other) == {"states": ["sent"], "lines": 1}
+    for mine in ("a", None):
+        assert taken("drawn", mine, "a") == {"states": ["drawn"], "lines": 1}
+        assert taken("waiting", mine, "a") == {"states": ["drawn"], "lines": 1}
 
 
 def test_a_new_device_starts_no_lower_than_the_brokers_copy() -> None:

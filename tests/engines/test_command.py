@@ -27,7 +27,7 @@ def test_without_java_the_fix_is_named(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "crowdveil", "infer", *flags]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "Spark needs Java and none was found; install a Java 17 runtime or use --engine local" in done.stderr
+    assert "Spark needs Java and none was found; install a Java 17 runtime or use the engine local" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -203,7 +203,7 @@ def test_a_finished_job_is_found_again_but_not_by_another_one(
         later.setattr(job_module, "FORM", -1)
         with pytest.raises(InputError, match=r"another version of crowdveil .*form -1"):
             pack_on_spark(reports, work, resume=True)
-    with pytest.raises(InputError, match="name it with --work"):
+    with pytest.raises(InputError, match="name that folder"):
         fit_on_spark(chosen, reports, tmp_path / "c", resume=True)
     # A driver that died after it had packed anew: the checkpoint of the packing before is none of its business.
     anew = fit_packed(chosen, replace(found, packing="a later one"), tmp_path / "d")
@@ -223,7 +223,7 @@ class WholeTable(Method):
 def test_a_method_without_a_model_names_those_that_can_run(table: Callable[[str], Table], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"whole-table looks at the whole table at once.*use majority, mean, median"):
         fit_packed(WholeTable(), table("options").there, tmp_path / "out")
-    with pytest.raises(InputError, match="method majority learns no skills; leave --workers-out out"):
+    with pytest.raises(InputError, match="method majority learns no skills; do not ask for them"):
         fit_packed(method("majority"), table("options").there, tmp_path / "out", workers_out=tmp_path / "workers")
 
 

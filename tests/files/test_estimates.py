@@ -265,8 +265,8 @@ def test_frames_of_reports_need_their_channels() -> None:
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(FileError, match="must be of pandas, polars or Arrow; got dict"):
-        reports_from(FRAME)
+    with pytest.raises(FileError, match="data must be a frame of pandas or polars"):
+        reports_from(3)
     with pytest.raises(FileError, match="no rows"):
         reports_from(
             pa.table(

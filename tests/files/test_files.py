@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
@@ -184,15 +184,24 @@ def test_the_registry_is_not_empty() -> None:
     assert "randomized-response" in MECHANISMS
 
 
+PLAIN = b"worker,question,answer\n1,1,yes\n2,1,no\n"
+
+
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("name", "content"),
     [
-        (gzip.compress(b"worker,question,answer\n1,1,yes\n", mtime=0), "compressed; unpack it first"),
-        (b"worker;question;answer\n1;1;yes\n", "commas between cells instead of ';'"),
-        (b"worker\tquestion\tanswer\n1\t1\tyes\n", "commas between cells instead of '\\t'"),
+        ("answers.csv.gz", gzip.compress(PLAIN, mtime=0)),
+        ("answers.csv", gzip.compress(PLAIN, mtime=0)),
+        ("answers.csv.zst", pa.compress(PLAIN, codec="zstd", asbytes=True)),
+        ("answers.csv.bz2", bz2.compress(PLAIN)),
+        ("answers.csv", PLAIN.replace(b",", b";")),
+        ("answers.tsv", PLAIN.replace(b",", b"\t")),
+        ("answers.txt", PLAIN),
     ],
 )
-def test_what_is_nearly_a_csv_file_is_told_how_to_become_one(tmp_path: Path, content: bytes, problem: str) -> None:
-    (tmp_path / "answers.csv").write_bytes(content)
-    with pytest.raises(FileError, match=re.escape(problem)):
-        read_answers(tmp_path / "answers.csv")
+def test_packed_files_and_other_separators_are_read(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    answers = read_answers(tmp_path / name)
+    assert answers.workers.tolist() == ["1", "2"]
+    assert answers.domain == Choices(["no", "yes"])
+    assert answers.answer.tolist() == [1, 0]

@@ -21,7 +21,7 @@ from crowdveil.inference.observations.numeric import counts_of
 from crowdveil.inference.priors.worker_types import worker_types
 from crowdveil.mechanisms import mechanism
 from crowdveil.simulate import ChoiceCrowd, Crowd, ScaleCrowd
-from crowdveil.simulate.crowd import answers_of
+from crowdveil.simulate.crowd import numbered_answers
 
 
 def choices(seed: int = 1, n_options: int = 3, **changes: object) -> Crowd:
@@ -129,7 +129,9 @@ def test_truths_that_are_nearly_all_at_one_end_are_found_there(epsilon: float | 
     rng = np.random.default_rng(31)
     truth = np.where(rng.random(180) < 0.9, 0, rng.integers(1, 7, 180)).astype(float)
     grid = np.clip(np.rint(truth + 0.3 * rng.standard_normal((30, 180))), 0, 6).astype(np.int32)
-    crowd = Crowd(answers_of(grid, rng.random((30, 180)) < 0.5, Scale(0, 6)), truth, np.full(30, 0.3))
+    worker, question = np.nonzero(rng.random((30, 180)) < 0.5)
+    answers = numbered_answers(worker, question, grid[worker, question], 30, 180, Scale(0, 6))
+    crowd = Crowd(answers, truth, np.full(30, 0.3))
     reports = Reports.unprotected(crowd.answers) if epsilon is None else randomised(crowd, epsilon)
     assert np.abs(ChannelEM().fit(reports).value - truth).mean() < 0.1
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inference.families import reported
 from numpy.typing import NDArray
 
 from crowdveil import Answers, Choices, Reports
 from crowdveil.inference import method
 from crowdveil.inference.uncertainty.parameter_variance import as_known, weakest
-from tests.inference.families import reported
 
 Array = NDArray[Any]
 K, QUESTIONS, EACH, WORKERS = 3, 300, 7, 60

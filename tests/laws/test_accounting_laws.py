@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil import Choices, InputError, Scale
 from crowdveil.accounting import RULES, JointLaw, Spend, TwoLayerLaw, releases, totals
-from crowdveil.audit.costs import independent, spend_of
+from crowdveil.audit.costs import independent, mechanism_spend
 from crowdveil.channel.two_layer import value_epsilon, vector_epsilon
 from crowdveil.domain import Domain
 from crowdveil.mechanisms import MECHANISMS, Mechanism, mechanism
@@ -44,10 +44,10 @@ def test_the_registry_is_covered() -> None:
 @pytest.mark.parametrize(("case", "domain"), SERVED, ids=NAMES)
 def test_n_releases_one_by_one_cost_as_much_as_n_at_once(case: Mechanism, domain: Domain) -> None:
     n = 7
-    at_once = spend_of(case, domain, name="study", count=n)
+    at_once = mechanism_spend(case, domain, name="study", count=n)
     if not independent(case, domain) or not at_once.protected:
         return
-    one_by_one = [spend_of(case, domain, name="study") for _ in range(n)]
+    one_by_one = [mechanism_spend(case, domain, name="study") for _ in range(n)]
     for unit in ("value", "cell", "vector"):
         for name, rule in RULES.items():
             together = rule(releases([at_once], unit), 1e-6).epsilon
@@ -59,7 +59,7 @@ def test_n_releases_one_by_one_cost_as_much_as_n_at_once(case: Mechanism, domain
 
 @pytest.mark.parametrize(("case", "domain"), SERVED, ids=NAMES)
 def test_more_releases_never_cost_less(case: Mechanism, domain: Domain) -> None:
-    few, many = (totals([spend_of(case, domain, name="study", count=count)]) for count in (2, 5))
+    few, many = (totals([mechanism_spend(case, domain, name="study", count=count)]) for count in (2, 5))
     for unit, rules in few.items():
         for rule, cost in rules.items():
             assert many[unit][rule].epsilon >= cost.epsilon - 1e-6
@@ -67,7 +67,7 @@ def test_more_releases_never_cost_less(case: Mechanism, domain: Domain) -> None:
 
 @pytest.mark.parametrize(("case", "domain"), SERVED, ids=NAMES)
 def test_every_spend_survives_being_written_down(case: Mechanism, domain: Domain) -> None:
-    spend = spend_of(case, domain, name="study", count=3)
+    spend = mechanism_spend(case, domain, name="study", count=3)
     assert Spend.from_json(spend.to_json()) == spend
 
 
@@ -76,7 +76,7 @@ def test_two_layer_follows_its_own_joint_law() -> None:
     case = mechanism("two-layer", low=0, high=1)
     low, high = case.bounds(domain)
     for count in (1, 2, 20):
-        in_units = totals([spend_of(case, domain, name="study", count=count)])
+        in_units = totals([mechanism_spend(case, domain, name="study", count=count)])
         assert in_units["value"]["basic"].epsilon == value_epsilon(count, 2, low, high)
         assert in_units["vector"]["basic"].epsilon == vector_epsilon(count, 2, low, high)
     assert in_units["value"]["basic"].epsilon == pytest.approx(math.log(20))
@@ -86,5 +86,5 @@ def test_two_layer_follows_its_own_joint_law() -> None:
 def test_dependent_mechanisms_are_known_as_such() -> None:
     dependent = {case.name for case, domain in SERVED if not independent(case, domain)}
     assert dependent == {"two-layer", "matrix-factorization", "dense-factorization"}
-    kinds = {type(spend_of(case, domain, name="").law) for case, domain in SERVED if case.name in dependent}
+    kinds = {type(mechanism_spend(case, domain, name="").law) for case, domain in SERVED if case.name in dependent}
     assert kinds == {JointLaw, TwoLayerLaw}

@@ -56,7 +56,7 @@ MAY_BE_NEGATIVE = {"tol", "seed", "fill"}
 OPTIONS, LEVELS = Choices(("no", "yes")), Scale(0, 3)
 GIVEN: dict[str, Any] = {
     "channel": identity(OPTIONS),
-    "crowd": CrowdSkill.named("mixed", OPTIONS),
+    "crowd": CrowdSkill.from_name("mixed", OPTIONS),
     "domain": OPTIONS,
     "epsilon": 1.0,
     "high": Fraction(1, 2),
@@ -229,7 +229,9 @@ def test_gold_is_used_left_aside_or_refused_by_its_question(kind: type[Any]) -> 
     stranger = kind(gold={0: "no"}).fit(reports)
     assert "gold names none of the questions; check that the ids agree" in stranger.warnings
     assert stranger.values() == kind().fit(reports).values()
-    for truth in ("maybe", math.nan, 1, [], -1):
+    for missing in (None, math.nan):
+        assert kind(gold={"q0": missing}).fit(reports).values() == kind().fit(reports).values()
+    for truth in ("maybe", 1, [], -1):
         with pytest.raises(DomainError, match="the truth of question 'q0' cannot be used: answer must be one of"):
             kind(gold={"q0": truth}).fit(reports)
     for given in ([("q0", "no")], "q0", None, 3):

@@ -31,7 +31,7 @@ WHOLE = Fraction(0), Fraction(1)
 
 @pytest.mark.parametrize("n_answers", [5, 20, 100])
 def test_at_a_claimed_zero_the_loss_is_the_logarithm_of_the_number_of_answers(n_answers: int) -> None:
-    assert TwoLayer(low=0, high=1).claimed(BINARY) == 0
+    assert TwoLayer(low=0, high=1).paper_epsilon(BINARY) == 0
     assert value_epsilon(n_answers, 2, *WHOLE) == pytest.approx(math.log(n_answers), rel=1e-14)
     most = math.comb(n_answers, n_answers // 2)
     assert vector_epsilon(n_answers, 2, *WHOLE) == pytest.approx(math.log(most), rel=1e-14)
@@ -88,7 +88,7 @@ def test_an_epsilon_is_read_as_the_papers_claim(epsilon: float, n_options: int) 
     crowd = TwoLayer(epsilon=epsilon)
     low, high = crowd.bounds(domain)
     assert 0 <= low < high <= 1
-    assert crowd.claimed(domain) == pytest.approx(epsilon, abs=1e-9)
+    assert crowd.paper_epsilon(domain) == pytest.approx(epsilon, abs=1e-9)
     assert crowd.guarantee(domain, n_answers=30).epsilon > epsilon
 
 

@@ -10,6 +10,11 @@ BUDGETS = "tests/broker/test_budgets.py"
 RECORDS = "tests/broker/test_records.py"
 SIGN_IN = "tests/broker/test_sign_in.py"
 LEAKS = "tests/broker/test_leaks.py"
+HOLDS = "tests/broker/test_unsettled_holds.py"
+CLOCK = "tests/broker/test_clock_guard.py"
+PRIVATE = "tests/broker/test_private_files.py"
+ACKNOWLEDGED = "tests/broker/test_acknowledged.py"
+ESCROW = "tests/broker/test_key_escrow.py"
 VOTES = "tests/inference/test_voting.py"
 
 MUTANTS = (
@@ -80,8 +85,8 @@ MUTANTS = (
     Mutant(
         "SDK: a device that was set back starts anew",
         "client/worker.py",
-        'if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:',
-        'if mirrored["epsilon_spent_nano"] > spent.epsilon and spent.epsilon < 0:',
+        "        if self._is_ahead(mirrored):\n",
+        "        if self._is_ahead(mirrored) and not mirrored:\n",
         SDK,
         "set_back or fresh_device",
     ),
@@ -179,5 +184,109 @@ MUTANTS = (
         "classes = (worth * shares + 1) / (worth + len(shares))",
         "classes = shares",
         VOTES,
+    ),
+    Mutant(
+        "broker: a submission overlooks a hold that has just appeared",
+        "broker/submissions/submit.py",
+        "hold = reservations.find(study, sender.account)",
+        "hold = None",
+        HOLDS,
+        "appears",
+    ),
+    Mutant(
+        "broker: the ledger check overlooks a hold beside its spend",
+        "broker/ledger/check.py",
+        "for account, study in rows(_UNSETTLED)",
+        "for account, study in rows(_UNSETTLED)[:0]",
+        HOLDS,
+        "check_sees",
+    ),
+    Mutant(
+        "broker: closing leaves the key in the escrow",
+        "broker/submissions/anonymize.py",
+        "    key_escrow.erase(study)\n",
+        "",
+        ESCROW,
+        "restored",
+    ),
+    Mutant(
+        "broker: the escrow keeps keys of studies that closed while it was away",
+        "broker/key_escrow.py",
+        "if study in open_studies}",
+        "}",
+        ESCROW,
+        "away",
+    ),
+    Mutant(
+        "broker: the escrow keeps in its old blocks what was erased",
+        "broker/key_escrow.py",
+        "                _overwrite(old.fileno())\n",
+        "",
+        ESCROW,
+        "overwritten",
+    ),
+    Mutant(
+        "broker: acknowledged submissions are not counted",
+        "broker/submissions/submit.py",
+        "    count_acknowledged(parcel.study.id)\n",
+        "",
+        ACKNOWLEDGED,
+        "spoiled",
+    ),
+    Mutant(
+        "broker: the count of a closed study stays",
+        "broker/submissions/anonymize.py",
+        "    forget_count(study)\n",
+        "",
+        ACKNOWLEDGED,
+        "nothing_but",
+    ),
+    Mutant(
+        "broker: a clock that jumps is trusted",
+        "broker/clock_guard.py",
+        "trusted = abs(now - expected) <= MAX_JUMP",
+        "trusted = True",
+        CLOCK,
+        "jump",
+    ),
+    Mutant(
+        "broker: a token that can be renewed is forgotten",
+        "broker/identity/tokens.py",
+        ".exclude(renewable).delete()",
+        ".delete()",
+        CLOCK,
+        "renewed",
+    ),
+    Mutant(
+        "broker: any expired token is good for renewal",
+        "broker/identity/tokens.py",
+        'case bearer, expires if bearer.scope == "worker" or expires > clock.now():',
+        "case bearer, _:",
+        CLOCK,
+        "fetches",
+    ),
+    Mutant(
+        "broker: a used code is good again",
+        "broker/identity/totp.py",
+        "is_unused = step > after or after > now + MAX_STEPS_AHEAD",
+        "is_unused = True",
+        SIGN_IN,
+        "rfc_6238",
+    ),
+    Mutant(
+        "broker: the database is open to others",
+        "broker/bootstrap.py",
+        "file.chmod(0o600)",
+        "file.chmod(0o644)",
+        PRIVATE,
+        "was_readable",
+    ),
+    Mutant(
+        "broker: a TOTP secret decrypts for another account",
+        "broker/identity/totp_secrets.py",
+        "secret.encode(), account.encode())",
+        'secret.encode(), b"")',
+        PRIVATE,
+        "outside",
     ),
 )

@@ -136,8 +136,8 @@ MUTANTS = (
     Mutant(
         "piecewise interval misplaced",
         "mechanisms/piecewise.py",
-        "left = (c + 1) / 2 * levels - (c - 1) / 2",
-        "left = (c + 1) / 2 * levels - c / 2",
+        "lower = (c + 1) / 2 * levels - (c - 1) / 2",
+        "lower = (c + 1) / 2 * levels - c / 2",
         TABLES,
         "published or worst",
     ),

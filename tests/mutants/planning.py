@@ -44,9 +44,9 @@ MUTANTS = (
     Mutant(
         "a knowing reader's luck counted twice",
         "plan/monte_carlo.py",
-        "each.error - slope * each.knowing",
-        "each.error",
-        "tests/plan/test_rehearsal.py",
+        "study.error - slope * study.oracle",
+        "study.error",
+        "tests/plan/test_monte_carlo.py",
         "counting_mistakes",
     ),
     Mutant(
@@ -54,8 +54,8 @@ MUTANTS = (
         "plan/expected_error.py",
         "calculated.standard_error), apart)",
         "calculated.standard_error), 0.0)",
-        "tests/plan/test_rehearsal.py",
-        "outweighs_no_rehearsal",
+        "tests/plan/test_monte_carlo.py",
+        "outweighs_no_simulation",
     ),
     Mutant(
         "a secret counted question by question",
@@ -92,8 +92,8 @@ MUTANTS = (
     Mutant(
         "steady workers not told from erratic ones",
         "selection/deviation_model.py",
-        "typical + share * (own - typical)",
-        "typical + 0 * share * (own - typical)",
+        "typical + share * (own_variance - typical)",
+        "typical + 0 * share * (own_variance - typical)",
         FORESIGHT,
         "steady",
     ),

@@ -59,15 +59,15 @@ MUTANTS = (
     Mutant(
         "count ignored in a charge",
         "accounting/ledger.py",
-        "total + each * taken",
-        "total + each",
+        "total + unit_cost * taken",
+        "total + unit_cost",
         LEDGER,
     ),
     Mutant(
         "count ignored in composition",
         "accounting/composition.py",
-        "joined(spend.count, unit)",
-        "joined(1, unit)",
+        "as_independent(spend.count, unit)",
+        "as_independent(1, unit)",
         "tests/accounting/test_composition.py",
     ),
     Mutant(
@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         "a short read taken for everybody's noise",
         "entropy.py",
-        "if len(found) != size:",
+        "if len(drawn) != size:",
         "if False:",
         "tests/test_entropy.py",
         "too_little",

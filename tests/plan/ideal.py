@@ -17,10 +17,10 @@ def ideal_error(setting: Setting, channel: Channel, rng: np.random.Generator, *,
     for _ in range(rounds):
         about_class = np.log(np.einsum("wqct,wqt->wqc", tensor, to_worker)) * seen
         others = np.log(setting.crowd.believed) + about_class.sum(axis=1, keepdims=True) - about_class
-        about_truth = np.log(np.einsum("wqct,wqc->wqt", tensor, _normalised(others))) * seen
+        about_truth = np.log(np.einsum("wqct,wqc->wqt", tensor, _normalize_logs(others))) * seen
         total = about_truth.sum(axis=0) + np.log(setting.prior)
-        to_worker = _normalised(total - about_truth)
-    belief = _normalised(total)
+        to_worker = _normalize_logs(total - about_truth)
+    belief = _normalize_logs(total)
     if isinstance(setting.domain, Scale):
         median = setting.truths[np.argmax(np.cumsum(belief, axis=1) >= 0.5, axis=1)]
         return float(np.abs(median - truth).mean())
@@ -48,6 +48,6 @@ def _pick(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random(probabilities.shape[:-1])[..., None] > edges).sum(axis=-1)
 
 
-def _normalised(log_weights: np.ndarray) -> np.ndarray:
+def _normalize_logs(log_weights: np.ndarray) -> np.ndarray:
     weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)

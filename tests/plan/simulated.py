@@ -18,7 +18,7 @@ from crowdveil.inference import method
 from crowdveil.mechanisms import mechanism
 from crowdveil.plan import SKILLS, CrowdSkill, Setting
 from crowdveil.plan.population import prior_spread
-from crowdveil.plan.recommend import FOR_CHOICES, FOR_SCALES, channel_of
+from crowdveil.plan.recommend import FOR_CHOICES, FOR_SCALES, mechanism_channel
 
 OPTIONS = "abcdefghij"
 # Errors below this part of a guess's are as good as none: one wrong among a thousand questions of two options.
@@ -36,7 +36,7 @@ class Case:
     @property
     def guess(self) -> float:
         """The error of not asking anybody."""
-        return prior_spread(self.setting.domain) if self.population else self.setting.prior_error
+        return prior_spread(self.setting.domain) if self.population else self.setting.baseline_error
 
     def __str__(self) -> str:
         setting = self.setting
@@ -59,13 +59,13 @@ def draw_case(rng: np.random.Generator, *, most_reports: int = 40_000) -> Case:
             round(_between(rng, 0.25, 8), 3),
             int(_between(rng, 10, 2001)),
             round(_between(rng, 0.05, 1), 3),
-            CrowdSkill.named(str(rng.choice(list(SKILLS))), domain),
+            CrowdSkill.from_name(str(rng.choice(list(SKILLS))), domain),
             n_questions=int(_between(rng, 5, 501)),
             protect_participation=bool(rng.random() < 0.4),
         )
         name = str(rng.choice(FOR_CHOICES if choices else FOR_SCALES)) if rng.random() < 0.5 else None
         reported = 1.0 if setting.protect_participation else setting.share
-        if setting.n_workers * setting.n_questions * reported <= most_reports and _served(setting, name):
+        if setting.n_workers * setting.n_questions * reported <= most_reports and _try_channel(setting, name):
             return Case(setting, population, name)
 
 
@@ -73,9 +73,9 @@ def _between(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(math.log(low), math.log(high))))
 
 
-def _served(setting: Setting, name: str | None) -> bool:
+def _try_channel(setting: Setting, name: str | None) -> bool:
     try:
-        return name is None or channel_of(name, setting) is not None
+        return name is None or mechanism_channel(name, setting) is not None
     except CrowdveilError:
         return False
 

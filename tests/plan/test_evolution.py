@@ -33,7 +33,7 @@ def test_the_prediction_is_what_an_ideal_reader_of_whole_studies_gets(
     domain: Choices | Scale, epsilon: float, n_workers: int, share: float, skill: str, protect: bool, name: str
 ) -> None:
     rng = np.random.default_rng(20)
-    setting = Setting(domain, epsilon, n_workers, share, CrowdSkill.named(skill, domain), 50, protect)
+    setting = Setting(domain, epsilon, n_workers, share, CrowdSkill.from_name(skill, domain), 50, protect)
     channel = mechanism(name, epsilon=epsilon, protect_participation=protect).channel(domain)
     errors = [ideal_error(setting, channel, rng) for _ in range(20)]
     predicted = predict(setting, channel)
@@ -49,7 +49,7 @@ def test_the_prediction_is_what_an_ideal_reader_of_whole_studies_gets(
 def test_a_number_is_not_known_exactly_because_a_grid_is_coarse(
     domain: Scale, epsilon: float, n_workers: int, skill: str
 ) -> None:
-    setting = Setting(domain, epsilon, n_workers, 1.0, CrowdSkill.named(skill, domain), 60)
+    setting = Setting(domain, epsilon, n_workers, 1.0, CrowdSkill.from_name(skill, domain), 60)
     channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
     predicted = predict(setting, channel, effort=0.2)
     assert predicted.error > math.sqrt(2 / math.pi) * scale_floor(setting) - 4 * predicted.standard_error
@@ -57,7 +57,7 @@ def test_a_number_is_not_known_exactly_because_a_grid_is_coarse(
 
 
 def test_ten_times_the_workers_err_less_by_the_root_of_ten_far_below_the_grid() -> None:
-    crowd = CrowdSkill.named("0.6", STARS)
+    crowd = CrowdSkill.from_name("0.6", STARS)
     channel = mechanism("randomized-response", epsilon=3.0).channel(STARS)
     few, many = (
         predict(

@@ -18,7 +18,7 @@ LEVELS = (0.4, 0.8, 1.6)
 
 
 def study(domain: Choices | Scale, n_workers: int = 30, *, protect: bool = False) -> Setting:
-    crowd = CrowdSkill.named("mixed", domain)
+    crowd = CrowdSkill.from_name("mixed", domain)
     return Setting(domain, 1.0, n_workers, 0.7, crowd, n_questions=40, protect_participation=protect)
 
 

@@ -19,7 +19,7 @@ from crowdveil import Choices, InputError, Scale
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
 from crowdveil.plan import SKILLS, CrowdSkill, Setting, plan, predict, predict_population, study_charge
 from crowdveil.plan.lower_bound import choice_floor, scale_floor
-from crowdveil.plan.recommend import Recommendation, channel_of
+from crowdveil.plan.recommend import Recommendation, mechanism_channel
 from crowdveil.plan.sample_size import smallest_reaching
 
 YES = Choices(("no", "yes"))
@@ -29,7 +29,7 @@ DIGITS = Scale(0, 9)
 def setting(domain: Choices | Scale = YES, **changes: object) -> Setting:
     given = {"epsilon": 1.0, "n_workers": 100, "share": 1.0, "skill": "mixed"} | changes
     return Setting(domain, given.pop("epsilon"), given.pop("n_workers"), given.pop("share"),
-                   CrowdSkill.named(str(given.pop("skill")), domain), **given)  # fmt: skip
+                   CrowdSkill.from_name(str(given.pop("skill")), domain), **given)  # fmt: skip
 
 
 @pytest.mark.parametrize(("epsilon", "mixed", "good"), [(0.1, 7.8, 5.6), (1, 0.72, 0.52), (3, 0.19, 0.14)])
@@ -50,6 +50,35 @@ def test_people_who_hardly_err_do_not_make_a_study_impossible() -> None:
     assert found.floor < found.expected_error
 
 
+def test_errors_are_in_points_of_the_scale_whatever_its_step() -> None:
+    asked = ["plan", "--scale", "0:60:5", "--epsilon", 1, "--workers", 50, "--population", "--effort", 0]
+    done, result = crowdveil(*asked), crowdveil_json(*asked)
+    assert result["unit"] == "points on the scale 0 to 60"
+    assert f"{result['expected_error']:.3g} points on the scale 0 to 60" in done.stdout
+    assert "levels" not in done.stdout
+    coarse, fine = (
+        plan(setting(Scale(0, 60, step), epsilon=1.0, n_workers=50), population=True, effort=0) for step in (5, 1)
+    )
+    assert coarse.expected_error == pytest.approx(fine.expected_error, rel=0.3)
+    assert plan(setting(), effort=0).unit == "share"
+
+
+@pytest.mark.parametrize("population", [True, False])
+@pytest.mark.parametrize("domain", [Scale(0, 60, 5), Scale(1, 10), YES])
+def test_no_error_is_promised_beyond_the_scale(domain: Choices | Scale, population: bool) -> None:
+    largest = domain.range if isinstance(domain, Scale) else 1.0
+    hopeless = plan(setting(domain, epsilon=0.02, n_workers=5), population=population, effort=0)
+    low, high = hopeless.interval
+    assert 0 <= low <= high <= largest
+    assert hopeless.expected_error <= hopeless.at_most <= largest
+
+
+def test_a_guess_is_called_a_guess_without_asking() -> None:
+    done = crowdveil("plan", "--options", "no,yes", "--epsilon", 1, "--workers", 50, "--effort", 0)
+    assert "a guess without asking: 0.5" in done.stdout
+    assert "knowing nothing" not in done.stdout.lower()
+
+
 @pytest.mark.parametrize("skill", list(SKILLS))
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("domain", [YES, Choices(tuple("abcde"))])
@@ -58,7 +87,7 @@ def test_no_prediction_for_choices_passes_the_floor(skill: str, epsilon: float, 
     channel = mechanism("randomized-response", epsilon=epsilon).channel(domain)
     predicted = predict(study, channel, effort=0.3)
     assert choice_floor(study) <= predicted.error + 4 * predicted.standard_error
-    assert predicted.error <= study.prior_error + 5 * predicted.standard_error
+    assert predicted.error <= study.baseline_error + 5 * predicted.standard_error
 
 
 def test_one_worker_who_is_always_right_errs_as_often_as_the_channel_lies() -> None:
@@ -108,7 +137,7 @@ def served() -> Iterator[tuple[str, Choices | Scale, float]]:
         for name, kind in MECHANISMS.items():
             if issubclass(kind, ChannelMechanism):
                 with suppress(InputError):
-                    channel_of(name, setting(domain, epsilon=epsilon))
+                    mechanism_channel(name, setting(domain, epsilon=epsilon))
                     yield name, domain, epsilon
 
 
@@ -119,7 +148,7 @@ def test_what_serves_the_asked_epsilon_is_planned_whatever_a_search_meets(
     study = setting(domain, epsilon=epsilon)
     found = plan(study, mechanism=name, population=True, effort=0)
     assert found.mechanism == name
-    assert found.epsilon_needed is None or channel_of(name, study.with_epsilon(found.epsilon_needed))
+    assert found.epsilon_needed is None or mechanism_channel(name, study.with_epsilon(found.epsilon_needed))
 
 
 def test_a_mechanism_that_cannot_serve_a_small_epsilon_is_planned_with_a_larger_one() -> None:
@@ -168,7 +197,7 @@ def test_what_a_target_takes_never_contradicts_whether_it_is_reached(seed: int, 
     workers, epsilon = found.workers_needed or math.inf, found.epsilon_needed or math.inf
     assert (workers <= study.n_workers) == found.feasible
     assert (epsilon <= study.epsilon) == found.feasible
-    assert effort > 0 or not (found.workers_rehearsed or found.epsilon_rehearsed)
+    assert effort > 0 or not (found.workers_simulated or found.epsilon_simulated)
 
 
 def test_a_study_that_misses_its_target_is_not_told_to_take_fewer_workers() -> None:
@@ -179,8 +208,8 @@ def test_a_study_that_misses_its_target_is_not_told_to_take_fewer_workers() -> N
     assert found.workers_needed > 92
     assert found.epsilon_needed is not None
     assert found.epsilon_needed > 2.5
-    assert found.workers_rehearsed
-    assert found.epsilon_rehearsed
+    assert found.workers_simulated
+    assert found.epsilon_simulated
     more = plan(setting(Scale(0, 4), **crowd | {"n_workers": found.workers_needed}), effort=0.5)
     assert more.expected_error < 1.08 * 0.0824
 

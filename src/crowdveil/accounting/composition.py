@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from crowdveil.accounting.conversion import DEFAULT_DELTA, check_delta, epsilon_at_order, epsilon_from_rho
 from crowdveil.accounting.events import GaussianLaw, Law, PureLaw
 from crowdveil.accounting.gaussian import gaussian_epsilon
-from crowdveil.accounting.pld import Pld, composed
+from crowdveil.accounting.pld import Pld, compose_all
 from crowdveil.accounting.spend import Spend
 from crowdveil.exact import fraction_up
 from crowdveil.guarantee import Unit
@@ -54,7 +54,7 @@ def releases(spends: Iterable[Spend], unit: Unit) -> tuple[Release, ...]:
     protected = [spend for spend in spends if spend.protected]
     if unit == "cell" and not all(spend.law.protects_participation for spend in protected):
         return (Release(PureLaw(math.inf), 1),)
-    return tuple(Release(*spend.law.joined(spend.count, unit)) for spend in protected)
+    return tuple(Release(*spend.law.as_independent(spend.count, unit)) for spend in protected)
 
 
 def basic(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
@@ -106,7 +106,7 @@ def pld(parts: Sequence[Release], delta: float = DEFAULT_DELTA) -> Cost:
         return Cost(_largest_loss(parts), delta)
     interval = _interval(others, mu)
     grids = [Pld.from_atoms(part.law.atoms(), interval).times(part.times) for part in others]
-    total = composed([*grids, Pld.gaussian(mu, interval)] if mu else grids, interval)
+    total = compose_all([*grids, Pld.gaussian(mu, interval)] if mu else grids, interval)
     return Cost(min(_up(total.epsilon(delta)), _largest_loss(parts)), delta)
 
 

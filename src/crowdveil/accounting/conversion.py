@@ -84,6 +84,6 @@ def _largest(of: Callable[[float], float]) -> float:
     best = max((_SEARCH_LOW + step * width for step in range(_GRID + 1)), key=at)
     low, high = best - width, best + width
     for _ in range(_STEPS):
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        low, high = (low, right) if at(left) > at(right) else (left, high)
+        lower, upper = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        low, high = (low, upper) if at(lower) > at(upper) else (lower, high)
     return max(at(best), at((low + high) / 2))

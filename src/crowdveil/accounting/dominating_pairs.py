@@ -88,7 +88,7 @@ def _one_pair(p: NDArray[np.float64], q: NDArray[np.float64], gammas: NDArray[np
 def _mirrored(rows: NDArray[np.uint64]) -> bool:
     """The two rows hold the same pairs of weights in both directions, so one direction is the worst case."""
     pairs = sorted(zip(*rows.tolist(), strict=True))
-    return pairs == sorted((right, left) for left, right in pairs)
+    return pairs == sorted((second, first) for first, second in pairs)
 
 
 def _pair_atoms(p: NDArray[np.float64], q: NDArray[np.float64]) -> Atoms:

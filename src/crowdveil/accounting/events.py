@@ -60,7 +60,7 @@ class Law(ABC):
     def atoms(self) -> Atoms:
         """A pair of distributions that dominates every pair of neighbours."""
 
-    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+    def as_independent(self, count: int, unit: Unit) -> tuple[Law, int]:
         """`count` reports, seen in this unit, as independent releases of one law."""
         return self, count
 
@@ -145,7 +145,7 @@ class JointLaw(PureLaw):
     kind: ClassVar[str] = "joint"
     chargeable: ClassVar[bool] = False
 
-    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+    def as_independent(self, count: int, unit: Unit) -> tuple[Law, int]:
         times = count if unit == "vector" else 1
         return PureLaw(times_up(times, self.epsilon), self.unit, self.protects_participation), 1
 
@@ -220,16 +220,16 @@ class TwoLayerLaw(Law):
     def atoms(self) -> Atoms:
         return pure_atoms(self.epsilon)
 
-    def joined(self, count: int, unit: Unit) -> tuple[Law, int]:
+    def as_independent(self, count: int, unit: Unit) -> tuple[Law, int]:
         return self.of_some(count if unit == "vector" else 1, count), 1
 
     def of_some(self, changed: int, total: int) -> PureLaw:
         """What `total` reports tell about `changed` of the answers: group privacy, and never more than about all."""
         if total > _EXACT_UP_TO:
             return PureLaw(times_up(changed, value_epsilon_at_most(total, self.n_options, self.low, self.high)))
-        each = value_epsilon(total, self.n_options, self.low, self.high)
+        one_value = value_epsilon(total, self.n_options, self.low, self.high)
         all_of_them = vector_epsilon(total, self.n_options, self.low, self.high) if changed > 1 else math.inf
-        return PureLaw(all_of_them if changed >= total > 1 else min(times_up(changed, each), all_of_them))
+        return PureLaw(all_of_them if changed >= total > 1 else min(times_up(changed, one_value), all_of_them))
 
     def to_json(self) -> dict[str, Any]:
         return {"low": str(self.low), "high": str(self.high), "n_options": self.n_options}
@@ -249,8 +249,8 @@ class SharedSecret(TwoLayerLaw):
 
     def of_some(self, changed: int, total: int) -> PureLaw:
         ends = [TwoLayerLaw(self.low, self.high, n_options) for n_options in (self.n_options, self.most_options)]
-        each = max((law.of_some(1, total) for law in ends), key=lambda law: law.epsilon)
-        group = times_up(changed, each.epsilon)
+        worst = max((law.of_some(1, total) for law in ends), key=lambda law: law.epsilon)
+        group = times_up(changed, worst.epsilon)
         if changed == 1 or total > _EXACT_UP_TO:
             return PureLaw(group)
         few, most = (report_laws(total, law.n_options, self.low, self.high) for law in ends)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from crowdveil.accounting.conversion import DEFAULT_DELTA, rho_max
-from crowdveil.accounting.nano import SATURATED, amount_of, nano_down, nano_up
+from crowdveil.accounting.nano import SATURATED, from_nano, nano_down, nano_up
 from crowdveil.accounting.spend import Spend
 from crowdveil.accounting.storage import NOTHING, Charge, Line, MemoryStorage, Receipt, Storage
 from crowdveil.errors import BudgetError, InputError
@@ -55,7 +55,7 @@ class Budget:
 
     @property
     def rho(self) -> float:
-        return amount_of(self.cap.rho)
+        return from_nano(self.cap.rho)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,13 @@ class Ledger:
         if receipt is None:
             left = max(0, nano_down(ceiling) - self._storage.spent(wanted.worker).epsilon)
             raise BudgetError(
-                f"your ceiling for {spend.name!r} leaves ε {round_down(amount_of(left))} but the batch adds up to "
-                f"ε {round_up(amount_of(charge.epsilon))}",
+                f"your ceiling for {spend.name!r} leaves ε {round_down(from_nano(left))} but the batch adds up to "
+                f"ε {round_up(from_nano(charge.epsilon))}",
                 fix="raise the ceiling of this pool, or stop here",
                 worker=worker,
-                cost=amount_of(charge.epsilon),
-                left=amount_of(left),
-                cost_rho=amount_of(charge.rho),
+                cost=from_nano(charge.epsilon),
+                left=from_nano(left),
+                cost_rho=from_nano(charge.rho),
                 left_rho=0.0,
             )
         if not receipt.same_release(wanted):
@@ -171,12 +171,12 @@ class Ledger:
             elif line.kind == ONE_BY_ONE:
                 one_by_one.setdefault(line.name, []).append(line)
         listed = {name: _sum_answers(lines) for name, lines in one_by_one.items()}
-        return Loss(amount_of(spent.epsilon), amount_of(spent.rho), unprotected, listed)
+        return Loss(from_nano(spent.epsilon), from_nano(spent.rho), unprotected, listed)
 
     def left(self, worker: str) -> Loss:
         """What remains in each currency; a release needs to fit into one of them."""
-        left = self._left(worker)
-        return Loss(amount_of(left.epsilon), amount_of(left.rho), {})
+        remaining = self._remaining(worker)
+        return Loss(from_nano(remaining.epsilon), from_nano(remaining.rho), {})
 
     def receipts(self, worker: str) -> tuple[Receipt, ...]:
         return self._storage.receipts(worker)
@@ -189,9 +189,9 @@ class Ledger:
         if not (epsilon >= 0 and rho >= 0):
             raise InputError(f"what is carried over must be 0 or more; got ε {epsilon} and ρ {rho}")
         spent = self._storage.spent(worker)
-        more = Charge(max(0, nano_up(epsilon) - spent.epsilon), max(0, nano_up(rho) - spent.rho))
-        line = Line(CARRIED_OVER, CARRIED_OVER, "vector", 1, more.epsilon, more.rho)
-        receipt = self._storage.record(Receipt(worker, key, more, (line,)), None)
+        difference = Charge(max(0, nano_up(epsilon) - spent.epsilon), max(0, nano_up(rho) - spent.rho))
+        line = Line(CARRIED_OVER, CARRIED_OVER, "vector", 1, difference.epsilon, difference.rho)
+        receipt = self._storage.record(Receipt(worker, key, difference, (line,)), None)
         assert receipt is not None
         after = self._storage.spent(worker)
         if after.epsilon < nano_up(epsilon) or after.rho < nano_up(rho):
@@ -214,34 +214,35 @@ class Ledger:
                 raise self._unchargeable(worker, spend)
         return Receipt(worker, key, _total(spends, at_stake), lines)
 
-    def _left(self, worker: str) -> Charge:
+    def _remaining(self, worker: str) -> Charge:
         cap, spent = self.budget.cap, self._storage.spent(worker)
         return Charge(max(0, cap.epsilon - spent.epsilon), max(0, cap.rho - spent.rho))
 
     def _refusal(self, worker: str, wanted: Receipt, names: str) -> BudgetError:
-        left, cost = self._left(worker), wanted.charge
+        remaining, cost = self._remaining(worker), wanted.charge
         return BudgetError(
-            f"worker {worker!r} has ε {round_down(amount_of(left.epsilon))} (ρ {round_down(amount_of(left.rho))}) left "
-            f"but {names} costs ε {round_up(amount_of(cost.epsilon))} (ρ {round_up(amount_of(cost.rho))})",
-            fix="choose a higher level of privacy, answer fewer questions or raise the cap",
+            f"worker {worker!r} has ε {round_down(from_nano(remaining.epsilon))} "
+            f"(ρ {round_down(from_nano(remaining.rho))}) left "
+            f"but {names} costs ε {round_up(from_nano(cost.epsilon))} (ρ {round_up(from_nano(cost.rho))})",
+            fix="choose a higher level of privacy or raise the cap",
             worker=worker,
-            cost=amount_of(cost.epsilon),
-            left=amount_of(left.epsilon),
-            cost_rho=amount_of(cost.rho),
-            left_rho=amount_of(left.rho),
+            cost=from_nano(cost.epsilon),
+            left=from_nano(remaining.epsilon),
+            cost_rho=from_nano(cost.rho),
+            left_rho=from_nano(remaining.rho),
         )
 
     def _unchargeable(self, worker: str, spend: Spend) -> BudgetError:
-        left = self._left(worker)
+        remaining = self._remaining(worker)
         reason = "has δ above 0 at every ε" if math.isinf(spend.epsilon) else "is not an independent release"
         return BudgetError(
             f"{spend.name!r} ({spend.kind}) {reason}, and a ledger does not take it",
             fix="use a channel mechanism such as randomized-response",
             worker=worker,
             cost=spend.epsilon,
-            left=amount_of(left.epsilon),
+            left=from_nano(remaining.epsilon),
             cost_rho=spend.rho,
-            left_rho=amount_of(left.rho),
+            left_rho=from_nano(remaining.rho),
         )
 
 
@@ -249,7 +250,7 @@ def _sum_answers(lines: list[Line]) -> OneByOne:
     """In whole nano-units. The answers of a line went through one channel, so each costs its share of the sum."""
     largest = max(line.epsilon // line.count for line in lines)
     count, total = (sum(amounts) for amounts in zip(*((line.count, line.epsilon) for line in lines), strict=True))
-    return OneByOne(count, amount_of(largest), amount_of(total))
+    return OneByOne(count, from_nano(largest), from_nano(total))
 
 
 def _each(spend: Spend) -> tuple[int, int]:
@@ -258,7 +259,7 @@ def _each(spend: Spend) -> tuple[int, int]:
 
 
 def _line(spend: Spend) -> Line:
-    epsilon, rho = (min(spend.count * each, SATURATED) for each in _each(spend))
+    epsilon, rho = (min(spend.count * unit_cost, SATURATED) for unit_cost in _each(spend))
     return Line(spend.kind, spend.name, spend.law.unit, spend.count, epsilon, rho)
 
 
@@ -271,9 +272,9 @@ def _total(spends: tuple[Spend, ...], at_stake: int | None) -> Charge:
 
 def _dearest(amounts: list[tuple[int, int]], most: int) -> int:
     total = 0
-    for each, count in sorted(amounts, reverse=True):
+    for unit_cost, count in sorted(amounts, reverse=True):
         taken = min(count, most)
-        total, most = total + each * taken, most - taken
+        total, most = total + unit_cost * taken, most - taken
     return min(total, SATURATED)
 
 

@@ -30,11 +30,11 @@ def nano_down(amount: float) -> int:
     return SATURATED - 1 if math.isinf(amount) else min(math.floor(Fraction(amount) * NANO), SATURATED - 1)
 
 
-def add(left: int, right: int) -> int:
+def add(first: int, second: int) -> int:
     """A sum that stays saturated."""
-    return min(left + right, SATURATED)
+    return min(first + second, SATURATED)
 
 
-def amount_of(nano: int) -> float:
+def from_nano(nano: int) -> float:
     """Nano-units as a number; saturated is infinite."""
     return math.inf if nano >= SATURATED else nano / NANO

@@ -17,13 +17,15 @@ SpendsByQuestion: TypeAlias = dict[str | None, list[Spend]]
 
 def worker_totals(rows: SpendsByQuestion, delta: float) -> Totals:
     """The vector unit takes all releases; value and cell the worst question, each with the unnamed ones added."""
-    together = totals(_merged([spend for spends in rows.values() for spend in spends]), delta)
+    together = totals(_merge([spend for spends in rows.values() for spend in spends]), delta)
     named = [question for question in rows if question is not None]
-    each = [totals(_merged(_about(rows, question)), delta) for question in named]
+    by_question = [totals(_merge(_about(rows, question)), delta) for question in named]
     units: tuple[Unit, ...] = ("value", "cell")
     for unit in units if named else ():
         for rule in together[unit]:
-            together[unit][rule] = max((one[unit][rule] for one in each), key=lambda cost: cost.epsilon)
+            together[unit][rule] = max(
+                (question_totals[unit][rule] for question_totals in by_question), key=lambda cost: cost.epsilon
+            )
     return together
 
 
@@ -34,19 +36,21 @@ def _about(rows: SpendsByQuestion, question: str) -> list[Spend]:
     secret, and so about every other answer.
     """
     everything = [spend for spends in rows.values() for spend in spends]
-    own, unnamed = rows[question], rows.get(None, [])
+    named_spends, unnamed = rows[question], rows.get(None, [])
     shared: list[Spend] = []
-    for law in dict.fromkeys(spend.law for spend in [*own, *unnamed]):
+    for law in dict.fromkeys(spend.law for spend in [*named_spends, *unnamed]):
         if isinstance(law, TwoLayerLaw):
-            changed = sum(spend.count for spend in own if spend.law == law) + any(each.law == law for each in unnamed)
+            changed = sum(spend.count for spend in named_spends if spend.law == law) + any(
+                spend.law == law for spend in unnamed
+            )
             total = sum(spend.count for spend in everything if _share(spend.law, law))
             shared.append(Spend(law.of_some(changed, total), law.kind))
     joint = [spend for spend in everything if isinstance(spend.law, JointLaw)]
-    alone = [spend for spend in [*own, *unnamed] if not isinstance(spend.law, JointLaw | TwoLayerLaw)]
+    alone = [spend for spend in [*named_spends, *unnamed] if not isinstance(spend.law, JointLaw | TwoLayerLaw)]
     return [*alone, *shared, *joint]
 
 
-def _merged(spends: list[Spend]) -> list[Spend]:
+def _merge(spends: list[Spend]) -> list[Spend]:
     """Reports under one law counted together: faster, and a secret that answers share is shared across studies.
 
     A release about all answers at once stays by itself, because two of them are two.
@@ -68,7 +72,7 @@ def _share(law: Law, other: Law) -> bool:
 
 def _whole(law: Law, laws: list[Law]) -> Law:
     """The law of all reports that share a secret with this one."""
-    sizes = [each.n_options for each in laws if isinstance(each, TwoLayerLaw) and _share(each, law)]
+    sizes = [candidate.n_options for candidate in laws if isinstance(candidate, TwoLayerLaw) and _share(candidate, law)]
     if not isinstance(law, TwoLayerLaw) or len(set(sizes)) == 1:
         return law
     return SharedSecret(law.low, law.high, min(sizes), most_options=max(sizes))

@@ -74,7 +74,7 @@ class Pld:
             size = _fast_size(n)
             product = np.fft.rfft(self.masses, size) * np.fft.rfft(other.masses, size)
             masses, error = _from_spectrum(product, size, n, times=1)
-        return _trimmed(self.interval, self.lowest + other.lowest, masses, infinite + error, error)
+        return _trim(self.interval, self.lowest + other.lowest, masses, infinite + error, error)
 
     def times(self, count: int) -> Pld:
         """The same release `count` times."""
@@ -84,7 +84,7 @@ class Pld:
         infinite = -math.expm1(count * math.log1p(-self.infinite)) if self.infinite < 1 else 1.0
         size = _fast_size(n)
         masses, error = _from_spectrum(np.fft.rfft(self.masses, size) ** count, size, n, times=count)
-        return _trimmed(self.interval, self.lowest * count, masses, infinite + error, error)
+        return _trim(self.interval, self.lowest * count, masses, infinite + error, error)
 
     def delta(self, epsilon: float) -> float:
         """δ(ε) = P[∞] + Σ over losses above ε of (1 − e^(ε − loss))·P[loss]."""
@@ -110,12 +110,12 @@ class Pld:
         return min(top, max(0.0, top + math.log(share))) if share > 0 else top
 
 
-def composed(parts: Iterable[Pld], interval: float) -> Pld:
+def compose_all(parts: Iterable[Pld], interval: float) -> Pld:
     """All parts together; the order never matters."""
     return reduce(Pld.compose, parts, Pld.nothing(interval))
 
 
-def _trimmed(interval: float, lowest: int, masses: NDArray[np.float64], infinite: float, error: float) -> Pld:
+def _trim(interval: float, lowest: int, masses: NDArray[np.float64], infinite: float, error: float) -> Pld:
     """Without tails that weigh less than rounding moved anyway: the lower one moved up, the upper one to infinity."""
     negligible = max(_NEGLIGIBLE, error)
     from_below = masses.cumsum()
@@ -123,9 +123,9 @@ def _trimmed(interval: float, lowest: int, masses: NDArray[np.float64], infinite
     last = len(masses) - int(np.searchsorted(masses[::-1].cumsum(), negligible, side="right"))
     if first >= last:
         return Pld(interval, lowest, masses, min(1.0, infinite))
-    kept = masses[first:last].copy()
-    kept[0] += masses[:first].sum()
-    return Pld(interval, lowest + first, kept, min(1.0, infinite + float(masses[last:].sum())))
+    core = masses[first:last].copy()
+    core[0] += masses[:first].sum()
+    return Pld(interval, lowest + first, core, min(1.0, infinite + float(masses[last:].sum())))
 
 
 def _from_spectrum(

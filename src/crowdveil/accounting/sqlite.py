@@ -82,7 +82,7 @@ class SqliteStorage:
     def __init__(self, path: str | Path) -> None:
         self._lock, self._name = threading.Lock(), Path(path).name
         _create(path)
-        with self._told():
+        with self._translate_errors():
             self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             # FULL: a charge is on the disk before the noise is drawn, even if the power fails right after.
             self._connection.execute("PRAGMA synchronous = FULL")
@@ -110,7 +110,7 @@ class SqliteStorage:
 
     def record(self, receipt: Receipt, cap: Charge | None) -> Receipt | None:
         with self._transaction():
-            if (stored := self._stored(receipt.worker, receipt.key)) is not None:
+            if (stored := self._find_receipt(receipt.worker, receipt.key)) is not None:
                 return stored
             if self._one("SELECT 1 FROM spent WHERE worker = ?", receipt.worker) is None:
                 self._execute("INSERT INTO spent VALUES (?, 0, 0)", receipt.worker)
@@ -122,12 +122,12 @@ class SqliteStorage:
             return numbered
 
     def spent(self, worker: str) -> Charge:
-        with self._lock, self._told():
+        with self._lock, self._translate_errors():
             row = self._one("SELECT epsilon, rho FROM spent WHERE worker = ?", worker)
             return Charge(*row) if row else NOTHING
 
     def receipts(self, worker: str) -> tuple[Receipt, ...]:
-        with self._lock, self._told():
+        with self._lock, self._translate_errors():
             rows = self._execute(f"{_SELECT} WHERE worker = ? ORDER BY number", worker).fetchall()
             return tuple(_receipt(row) for row in rows)
 
@@ -139,7 +139,7 @@ class SqliteStorage:
             return report if stored is None else stored
 
     def kept(self, worker: str, key: str) -> str | None:
-        with self._lock, self._told():
+        with self._lock, self._translate_errors():
             return self._report(worker, key)
 
     def _report(self, worker: str, key: str) -> str | None:
@@ -148,7 +148,7 @@ class SqliteStorage:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._lock, self._told():
+        with self._lock, self._translate_errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -160,20 +160,20 @@ class SqliteStorage:
                 raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """What the database complains about, in one sentence."""
         try:
             yield
         except sqlite3.Error as error:
             raise FileError(f"the ledger {self._name} cannot be used: {error}", fix=_FIX) from error
 
-    def _stored(self, worker: str, key: str) -> Receipt | None:
+    def _find_receipt(self, worker: str, key: str) -> Receipt | None:
         row = self._one(f"{_SELECT} WHERE worker = ? AND key = ?", worker, key)
         return _receipt(row) if row else None
 
     def _insert(self, receipt: Receipt) -> None:
-        charge, place = receipt.charge, (receipt.worker, receipt.number, receipt.key)
-        values = (*place, charge.epsilon, charge.rho, receipt.spelled())
+        charge, identity = receipt.charge, (receipt.worker, receipt.number, receipt.key)
+        values = (*identity, charge.epsilon, charge.rho, receipt.serialize_lines())
         self._execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", *values)
 
     def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:

@@ -62,14 +62,14 @@ class Receipt:
     def same_release(self, other: Receipt) -> bool:
         return self.charge == other.charge and self.lines == other.lines
 
-    def spelled(self) -> str:
+    def serialize_lines(self) -> str:
         """The lines as JSON text: integers and words only."""
         rows = [[line.kind, line.name, line.unit, line.count, line.epsilon, line.rho] for line in self.lines]
         return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
-    def lines_from(spelled: str) -> tuple[Line, ...]:
-        rows: list[list[Any]] = json.loads(spelled)
+    def lines_from(text: str) -> tuple[Line, ...]:
+        rows: list[list[Any]] = json.loads(text)
         return tuple(Line(*row) for row in rows)
 
 

@@ -43,20 +43,20 @@ def black_box(
     if not 0 <= delta < 1:
         raise InputError(f"the δ of a claim must be from 0 to below 1; got {delta}", fix="leave it out for pure ε")
     tested = list(permutations(range(n_inputs), 2)) if pairs is None else [*pairs, *((b, a) for a, b in pairs)]
-    batches = counted([each for _ in range(3) for each in range(n_inputs)], "batches of samples drawn")
-    drawn = [_sampled(source, next(batches), samples // 4) for _ in range(2 * n_inputs)]
+    batches = counted([input_index for _ in range(3) for input_index in range(n_inputs)], "batches of samples drawn")
+    drawn = [_sample(source, next(batches), samples // 4) for _ in range(2 * n_inputs)]
     read = reader(drawn)
     seen, sized = ([read(batch) for batch in half] for half in (drawn[:n_inputs], drawn[n_inputs:]))
     views = _views(seen)
     choices = [choose(_counts(view, seen), _counts(view, sized), tested, alpha=alpha, delta=delta) for view in views]
     best = max(range(len(views)), key=lambda index: choices[index].score)
-    fresh = [read(_sampled(source, each, samples - 2 * (samples // 4))) for each in batches]
+    fresh = [read(_sample(source, input_index, samples - 2 * (samples // 4))) for input_index in batches]
     return measure(choices[best], _counts(views[best], fresh), alpha=alpha, delta=delta)
 
 
-def _sampled(source: Source, each: int, n: int) -> NDArray[Any]:
+def _sample(source: Source, index: int, n: int) -> NDArray[Any]:
     with heard_by(None):
-        return np.asarray(source(each, n))
+        return np.asarray(source(index, n))
 
 
 class _View:
@@ -90,7 +90,7 @@ def _views(halves: Sequence[NDArray[Any]]) -> list[_View]:
 def _raw_views(halves: Sequence[NDArray[Any]]) -> list[_View]:
     """The first coordinates bit by bit, where projections would lose something: the sign of 0, or what is no number."""
     odd = [np.isnan(half) | (half == 0) & np.signbit(half) for half in halves if half.dtype.kind == "f"]
-    columns = range(min(halves[0].shape[1], _MOST_COORDINATES)) if any(each.any() for each in odd) else range(0)
+    columns = range(min(halves[0].shape[1], _MOST_COORDINATES)) if any(flags.any() for flags in odd) else range(0)
     views = [_repeated_view([half[:, column] for half in halves], _column(column)) for column in columns]
     return [view for view in views if view is not None]
 
@@ -119,9 +119,9 @@ def _flat_views(halves: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]]
 
 def _codes(flat: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
     """The lowest code and how many there are, if reports are whole numbers and few enough to be counted one by one."""
-    if not all(each.dtype.kind in "iub" for each in flat):
+    if not all(column.dtype.kind in "iub" for column in flat):
         return None
-    low, high = min(int(each.min()) for each in flat), max(int(each.max()) for each in flat)
+    low, high = min(int(column.min()) for column in flat), max(int(column.max()) for column in flat)
     return (low, high - low + 1) if high - low < _MOST_CODES else None
 
 
@@ -130,20 +130,20 @@ def _repeated_view(flat: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]
 
     They are told apart by their bits: −0 is not 0, and what is no number can still say something.
     """
-    if not all(each.dtype.kind in "iubf" for each in flat):
+    if not all(column.dtype.kind in "iubf" for column in flat):
         return None
     values, counts = np.unique(_bits(np.concatenate(flat)), return_counts=True)
     often = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CODES])
-    kept = values[often][counts[often] > 1]
-    if len(kept) == 0:
+    repeated = values[often][counts[often] > 1]
+    if len(repeated) == 0:
         return None
 
     def cell(reports: NDArray[Any]) -> NDArray[np.int64]:
         numbers = project(reports).astype(np.float64)
-        place = np.minimum(np.searchsorted(kept, _bits(numbers)), len(kept) - 1)
-        return np.where(kept[place] == _bits(numbers), place, len(kept) + np.isnan(numbers))
+        index = np.minimum(np.searchsorted(repeated, _bits(numbers)), len(repeated) - 1)
+        return np.where(repeated[index] == _bits(numbers), index, len(repeated) + np.isnan(numbers))
 
-    return _View(cell, len(kept) + 2)
+    return _View(cell, len(repeated) + 2)
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[np.int64]:
@@ -163,7 +163,7 @@ def _projections(halves: Sequence[NDArray[Any]]) -> list[Callable[[NDArray[Any]]
     width = halves[0].shape[1]
     means = [half.mean(axis=0) for half in halves]
     spread = np.atleast_2d(np.cov(halves[0], rowvar=False)) + 1e-12 * np.eye(width)
-    separating = [np.linalg.lstsq(spread, other - means[0], rcond=1e-9)[0] for other in means[1:4]]
+    separating = [np.linalg.lstsq(spread, mean - means[0], rcond=1e-9)[0] for mean in means[1:4]]
     directions = [*np.eye(width)[:_MOST_COORDINATES], *separating]
     return [_length, *(_along(direction) for direction in directions)]
 
@@ -181,8 +181,8 @@ def _flat_view(halves: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]],
     flat = [project(half) for half in halves]
     if (codes := _codes(flat)) is not None:
         # Codes that the first half never saw share the last cell.
-        return _View(lambda reports: _clipped(project(reports), *codes), codes[1] + 1)
-    if all(each.dtype.kind in "iubf" for each in flat):
+        return _View(lambda reports: _clip_codes(project(reports), *codes), codes[1] + 1)
+    if all(column.dtype.kind in "iubf" for column in flat):
         together = np.concatenate(flat).astype(np.float64)
         finite = together[np.isfinite(together)]
         edges = np.unique(np.quantile(finite, _QUANTILES)) if len(finite) else np.zeros(1)
@@ -195,16 +195,16 @@ def _between(edges: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArra
     return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
 
 
-def _clipped(codes: NDArray[Any], low: int, n_codes: int) -> NDArray[np.int64]:
-    known = (codes >= low) & (codes < low + n_codes)
+def _clip_codes(codes: NDArray[Any], low: int, n_codes: int) -> NDArray[np.int64]:
+    inside = (codes >= low) & (codes < low + n_codes)
     # Taken as they are: 64-bit codes may not fit a signed number, their distance from the lowest does.
-    return np.where(known, (np.where(known, codes, low) - codes.dtype.type(low)).astype(np.int64), n_codes)
+    return np.where(inside, (np.where(inside, codes, low) - codes.dtype.type(low)).astype(np.int64), n_codes)
 
 
 def _word_view(flat: Sequence[NDArray[Any]], project: Callable[[NDArray[Any]], NDArray[Any]]) -> _View:
-    words = {word: place for place, word in enumerate(dict.fromkeys(str(each) for half in flat for each in half))}
+    words = {word: index for index, word in enumerate(dict.fromkeys(str(item) for half in flat for item in half))}
 
     def cell(reports: NDArray[Any]) -> NDArray[np.int64]:
-        return np.array([words.get(str(each), len(words)) for each in project(reports)], dtype=np.int64)
+        return np.array([words.get(str(item), len(words)) for item in project(reports)], dtype=np.int64)
 
     return _View(cell, len(words) + 1)

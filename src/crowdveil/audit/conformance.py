@@ -50,7 +50,7 @@ def vector_of(channel: Channel, entropy: Entropy) -> Vector:
     for row in rows:
         ends = _ends(channel, row)
         words = _edges(ends, channel.bits)[:per_row] + _random_words(entropy, channel.bits)
-        cases += [(row, word, _specified(channel, row, ends, word)) for word in words]
+        cases += [(row, word, _specified_output(channel, row, ends, word)) for word in words]
     answers = tuple(EMPTY if row == channel.n_levels else row for row, _, _ in cases)
     data = b"".join(word.to_bytes(channel.bits // 8, "little") for _, word, _ in cases)
     return Vector(channel, answers, data, tuple(report for _, _, report in cases))
@@ -58,27 +58,29 @@ def vector_of(channel: Channel, entropy: Entropy) -> Vector:
 
 def python_conforms(vector: Vector) -> Verdict:
     """The Python sampler draws what the specification demands, few reports and many: these are read from a guide."""
-    told = (draw(each.channel, np.array(each.answers), FixedBytes(each.data)) for each in (vector, _many(vector)))
-    return "holds" if all(_is(reports.tolist(), vector) for reports in told) else "exceeds"
+    batches = (
+        draw(sample.channel, np.array(sample.answers), FixedBytes(sample.data)) for sample in (vector, _many(vector))
+    )
+    return "holds" if all(_is(reports.tolist(), vector) for reports in batches) else "exceeds"
 
 
 def mechanism_conforms(subject: Mechanism, domain: Domain, vector: Vector) -> Verdict:
     """The mechanism itself does, each answer being that of another worker; and again with all in reverse order, which
     whoever remembers an answer or a worker would not survive.
     """
-    told = (_randomized(subject, domain, each) for each in (vector, _reversed(vector)))
-    return "holds" if next(told) == vector.reports and next(told) == vector.reports[::-1] else "exceeds"
+    batches = (_run_mechanism(subject, domain, sample) for sample in (vector, _reverse(vector)))
+    return "holds" if next(batches) == vector.reports and next(batches) == vector.reports[::-1] else "exceeds"
 
 
-def _randomized(subject: Mechanism, domain: Domain, vector: Vector) -> tuple[int, ...]:
+def _run_mechanism(subject: Mechanism, domain: Domain, vector: Vector) -> tuple[int, ...]:
     n, codes = len(vector.answers), np.array(vector.answers, dtype=np.int32)
     worker = np.flatnonzero(codes != EMPTY).astype(np.int32)
     answers = Answers(worker, np.zeros_like(worker), codes[worker], np.arange(n), np.zeros(1, dtype=np.int64), domain)
     reports = subject.randomize(answers, FixedBytes(vector.data))
-    told = np.full(n, EMPTY)
-    told[reports.worker] = reports.report
+    released = np.full(n, EMPTY)
+    released[reports.worker] = reports.report
     same = [channel.sha256 for channel in reports.channels] == [vector.channel.sha256]
-    return tuple(told.tolist()) if same and len(reports.worker) == n else ()
+    return tuple(released.tolist()) if same and len(reports.worker) == n else ()
 
 
 def _many(vector: Vector) -> Vector:
@@ -86,7 +88,7 @@ def _many(vector: Vector) -> Vector:
     return replace(vector, answers=vector.answers * times, data=vector.data * times)
 
 
-def _reversed(vector: Vector) -> Vector:
+def _reverse(vector: Vector) -> Vector:
     size = vector.channel.bits // 8
     words = [vector.data[start : start + size] for start in range(0, len(vector.data), size)]
     return replace(vector, answers=vector.answers[::-1], data=b"".join(words[::-1]))
@@ -112,12 +114,12 @@ def javascript_conforms(vectors: Sequence[Vector]) -> list[Verdict]:
         run = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=_NODE_SECONDS)
     if run.returncode != 0:
         return ["exceeds"] * len(vectors)
-    told = json.loads(run.stdout)
-    return [_agrees(vector, answer) for vector, answer in zip(vectors, told, strict=True)]
+    replies = json.loads(run.stdout)
+    return [_agrees(vector, answer) for vector, answer in zip(vectors, replies, strict=True)]
 
 
-def _agrees(vector: Vector, told: dict[str, object]) -> Verdict:
-    return "holds" if told.get("reports") == list(vector.reports) else "exceeds"
+def _agrees(vector: Vector, reply: dict[str, object]) -> Verdict:
+    return "holds" if reply.get("reports") == list(vector.reports) else "exceeds"
 
 
 def _ends(channel: Channel, row: int) -> list[int]:
@@ -129,10 +131,10 @@ def _ends(channel: Channel, row: int) -> list[int]:
     return list(accumulate(weights))
 
 
-def _specified(channel: Channel, row: int, ends: list[int], word: int) -> int:
+def _specified_output(channel: Channel, row: int, ends: list[int], word: int) -> int:
     """The output whose interval holds the word."""
-    place = bisect_right(ends, word)
-    return (row + place) % len(channel.outputs) if channel.sampler == "rotate" else place
+    interval = bisect_right(ends, word)
+    return (row + interval) % len(channel.outputs) if channel.sampler == "rotate" else interval
 
 
 def _edges(ends: list[int], bits: int) -> list[int]:

@@ -11,7 +11,7 @@ from crowdveil.errors import InputError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 
 
-def spend_of(mechanism: Mechanism, domain: Domain, *, name: str, count: int = 1) -> Spend:
+def mechanism_spend(mechanism: Mechanism, domain: Domain, *, name: str, count: int = 1) -> Spend:
     """`count` reports by this mechanism. A research mechanism without a rule of its own is refused, not guessed."""
     if isinstance(mechanism, ChannelMechanism):
         return Spend.through(mechanism.channel(domain), name=name, count=count)
@@ -22,7 +22,7 @@ def spend_of(mechanism: Mechanism, domain: Domain, *, name: str, count: int = 1)
 
 def independent(mechanism: Mechanism, domain: Domain) -> bool:
     """Whether reports about different questions are drawn independently of each other."""
-    return not isinstance(spend_of(mechanism, domain, name="").law, JointLaw | TwoLayerLaw)
+    return not isinstance(mechanism_spend(mechanism, domain, name="").law, JointLaw | TwoLayerLaw)
 
 
 def _pure(mechanism: Any, domain: Domain) -> Law:

@@ -40,7 +40,7 @@ class Finding:
         }
 
 
-def refuted(claimed: float | None, lower_bound: float) -> Verdict:
+def refute(claimed: float | None, lower_bound: float) -> Verdict:
     """What a lower bound can say about a claim."""
     return "exceeds" if claimed is not None and lower_bound > claimed else "unknown"
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.entropy import UNIFORM_BITS, uniform_of
-from crowdveil.mechanisms._research_reports import laplace_of
+from crowdveil.mechanisms._research_reports import laplace_quantile
 
 _NUMPY_BITS = 53
 # The noise rises only up to rounding, so a few neighbours are looked at as well.
@@ -49,7 +49,7 @@ def numpy_laplace(scale: float) -> Noise:
 
 def laplace_by_inversion(scale: float) -> Noise:
     """What the research mechanism `laplace` computes."""
-    return Noise(UNIFORM_BITS, lambda mantissas: laplace_of(uniform_of(mantissas), scale))
+    return Noise(UNIFORM_BITS, lambda mantissas: laplace_quantile(uniform_of(mantissas), scale))
 
 
 def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.bool_]:
@@ -60,11 +60,11 @@ def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.
         middle = (low + high) // 2
         reached = answer + noise.of(middle) >= wanted
         high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
-    found = np.zeros(len(wanted), dtype=bool)
+    matched = np.zeros(len(wanted), dtype=bool)
     for step in range(-_WINDOW, _WINDOW + 1):
         near = np.clip(high + step, 0, 2**noise.bits - 1)
-        found |= answer + noise.of(near) == wanted
-    return found
+        matched |= answer + noise.of(near) == wanted
+    return matched
 
 
 def named_share(reports: NDArray[Any], other_answer: float, noise: Noise) -> float:

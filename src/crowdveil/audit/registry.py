@@ -19,7 +19,7 @@ from crowdveil.audit.conformance import (
     vector_of,
 )
 from crowdveil.audit.exact import exact_audit
-from crowdveil.audit.finding import Finding, Verdict, refuted
+from crowdveil.audit.finding import Finding, Verdict, refute
 from crowdveil.audit.floating_point import (
     Noise,
     laplace_by_inversion,
@@ -76,15 +76,15 @@ def audit_registry(
     tables, rows = [], []
     for name in counted(names, "mechanisms audited"):
         try:
-            subject = described(name, {"epsilon": epsilon}, participation=participation)
+            subject = build_mechanism(name, {"epsilon": epsilon}, participation=participation)
             if isinstance(subject, ChannelMechanism):
                 tables.append(_exact_row(subject, domain, epsilon if name != "none" else None, entropy))
                 continue
             with heard_by(None):
-                found = audit_mechanism(
+                finding = audit_mechanism(
                     subject, domain, claimed=epsilon, participation=participation, entropy=entropy, samples=samples
                 )
-            rows.append(found)
+            rows.append(finding)
         except InputError as error:
             rows.append(Finding(name, _unit(participation), epsilon, research_only=_research(name), note=str(error)))
     order = list(MECHANISMS)
@@ -107,13 +107,13 @@ def audit_callable(
         _unit(participation),
         claimed,
         lower_bound=bound.epsilon,
-        verdict="exceeds" if "exceeds" in checks.values() else refuted(claimed, bound.epsilon),
+        verdict="exceeds" if "exceeds" in checks.values() else refute(claimed, bound.epsilon),
         checks=checks,
         note=f"from {n} samples per input{words}",
     )
 
 
-def described(name: str, parameters: dict[str, object], *, participation: bool) -> Mechanism:
+def build_mechanism(name: str, parameters: dict[str, object], *, participation: bool) -> Mechanism:
     """The mechanism with ∅ protected if it can; one that cannot is still audited with ∅ neighbours."""
     if not participation:
         return mechanism(name, **parameters)
@@ -139,33 +139,34 @@ def _exact_row(
     channel = subject.channel(domain)
     guarantee = channel.guarantee
     claim = guarantee.epsilon if claimed is None else claimed
-    found = exact_audit(channel, claim)
+    proof = exact_audit(channel, claim)
     vector = vector_of(channel, entropy)
-    told = (python_conforms(vector), mechanism_conforms(subject, domain, vector))
-    checks: dict[str, Verdict] = {"python": "holds" if set(told) == {"holds"} else "exceeds"}
+    verdicts = (python_conforms(vector), mechanism_conforms(subject, domain, vector))
+    checks: dict[str, Verdict] = {"python": "holds" if set(verdicts) == {"holds"} else "exceeds"}
     if not channel.is_identity:
         checks["floating-point"] = "holds" if named_share_of_table(channel.every_weight()) == 0 else "exceeds"
     note = "not protected: the report is the answer" if channel.is_identity else ""
-    verdict = found.verdict
+    verdict = proof.verdict
     if verdict == "holds" and type(subject).randomize is not ChannelMechanism.randomize:
         verdict, note = "unknown", "the table holds, but reports are drawn by other code, of which it proves nothing"
-    row = Finding(subject.name, guarantee.unit, claim, exact=found.epsilon, verdict=verdict, checks=checks, note=note)
+    row = Finding(subject.name, guarantee.unit, claim, exact=proof.epsilon, verdict=verdict, checks=checks, note=note)
     return row, vector
 
 
 def _with_javascript(tables: Iterable[tuple[Finding, Vector]]) -> list[Finding]:
     """The rows completed by the device's own code; code that is not the table makes the table's proof worthless."""
     listed = list(tables)
-    told = javascript_conforms([vector for _, vector in listed])
+    verdicts = javascript_conforms([vector for _, vector in listed])
     rows = [
-        replace(row, checks=row.checks | {"javascript": found}) for (row, _), found in zip(listed, told, strict=True)
+        replace(row, checks=row.checks | {"javascript": verdict})
+        for (row, _), verdict in zip(listed, verdicts, strict=True)
     ]
     return [replace(row, verdict="exceeds") if "exceeds" in row.checks.values() else row for row in rows]
 
 
 def _joint_row(subject: TwoLayer, domain: Domain, claimed: float | None, participation: bool) -> Finding:
     """Answers share one secret: the exact law of twenty of them refutes, and only that of any number proves."""
-    claim = subject.claimed(domain) if claimed is None else claimed
+    claim = subject.paper_epsilon(domain) if claimed is None else claimed
     if participation:
         # A question without an answer has no report.
         note = "whether a question was answered is visible"
@@ -203,7 +204,7 @@ def _sampled_row(
         _unit(with_empty),
         claim,
         lower_bound=bound.epsilon,
-        verdict="exceeds" if "exceeds" in checks.values() else refuted(claim, bound.epsilon),
+        verdict="exceeds" if "exceeds" in checks.values() else refute(claim, bound.epsilon),
         research_only=True,
         checks=checks,
         note=f"from {n} samples per input{words}" + (f", δ = {guarantee.delta:g}" if guarantee.delta else ""),
@@ -217,7 +218,7 @@ def _floating_point(
     if not isinstance(subject, Laplace):
         return {}, ""
     noise = laplace_by_inversion(subject.noise_scale(domain))
-    return _named(source.source(0, _NAMED_SAMPLES), domain, noise, delta)
+    return _check_reachability(source.source(0, _NAMED_SAMPLES), domain, noise, delta)
 
 
 def _foreign_floating_point(
@@ -231,10 +232,12 @@ def _foreign_floating_point(
     noise = numpy_laplace(domain.range / claimed)
     if named_share(few, float(domain.low), noise) > 0:
         return {}, ""
-    return _named(read(source.source(0, _NAMED_SAMPLES)), domain, noise, delta)
+    return _check_reachability(read(source.source(0, _NAMED_SAMPLES)), domain, noise, delta)
 
 
-def _named(reports: NDArray[Any], domain: Domain, noise: Noise, delta: float) -> tuple[dict[str, Verdict], str]:
+def _check_reachability(
+    reports: NDArray[Any], domain: Domain, noise: Noise, delta: float
+) -> tuple[dict[str, Verdict], str]:
     """Reports that another answer cannot give have no finite ε, unless δ forgives them all."""
     share = named_share(reports, float(domain.numbers[-1]), noise)
     if not share:
@@ -246,7 +249,7 @@ def _named(reports: NDArray[Any], domain: Domain, noise: Noise, delta: float) ->
 
 def _constant(subject: Subject) -> str:
     """Code that remembers its draws gives one sample, however often it is called."""
-    few = [subject.source(each, _REPEATS) for each in range(subject.n_inputs)]
+    few = [subject.source(index, _REPEATS) for index in range(subject.n_inputs)]
     read = reader(few)
     still = sum(len(np.unique(read(batch).astype(str), axis=0)) == 1 for batch in few)
     if not still:

@@ -46,11 +46,11 @@ def _numbers_like(shape: tuple[int, ...]) -> Reader:
 
 def _words(batch: NDArray[Any]) -> NDArray[Any]:
     words = np.empty(len(batch), dtype=object)
-    words[:] = [_spelled(item) for item in batch.tolist()]
+    words[:] = [_to_text(item) for item in batch.tolist()]
     return words
 
 
-def _spelled(item: Any) -> str:
+def _to_text(item: Any) -> str:
     """As Python writes it; NumPy's numbers and arrays as what they stand for."""
     if isinstance(item, np.ndarray | np.generic):
         item = item.tolist()
@@ -70,4 +70,4 @@ def _is_number(item: Any) -> bool:
 def _is_row(item: Any) -> bool:
     if isinstance(item, np.ndarray):
         return item.ndim == 1 and _is_numeric(item)
-    return isinstance(item, list | tuple) and all(_is_number(each) for each in item)
+    return isinstance(item, list | tuple) and all(_is_number(entry) for entry in item)

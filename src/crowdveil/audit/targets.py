@@ -46,7 +46,7 @@ def mechanism_subject(mechanism: Mechanism, domain: Domain, *, participation: bo
     n_questions = len(vectors[0])
 
     def source(index: int, n: int) -> NDArray[Any]:
-        reports = _released(mechanism, domain, vectors[index], n, entropy)
+        reports = _release(mechanism, domain, vectors[index], n, entropy)
         return reports[:, 0] if n_questions == 1 else reports
 
     return Subject(source, len(vectors), pairs)
@@ -65,9 +65,7 @@ def _neighbours(
     return vectors, ((0, 1), (0, 2), (1, 2))[: 3 if participation else 1]
 
 
-def _released(
-    mechanism: Mechanism, domain: Domain, vector: NDArray[np.int32], n: int, entropy: Entropy
-) -> NDArray[Any]:
+def _release(mechanism: Mechanism, domain: Domain, vector: NDArray[np.int32], n: int, entropy: Entropy) -> NDArray[Any]:
     """What `n` workers with this answer vector send: one row each."""
     answered = np.flatnonzero(vector != EMPTY)
     worker = np.repeat(np.arange(n, dtype=np.int32), len(answered))
@@ -104,8 +102,8 @@ def affordable_samples(subject: Subject, most: int) -> int:
     """As many samples per input as some twenty seconds allow; code that is called one by one may be slow."""
     start = time.perf_counter()
     subject.source(0, _TRIAL)
-    each = (time.perf_counter() - start) / _TRIAL
-    return max(_FEWEST, min(most, int(_SECONDS / (each * subject.n_inputs + 1e-12))))
+    seconds = (time.perf_counter() - start) / _TRIAL
+    return max(_FEWEST, min(most, int(_SECONDS / (seconds * subject.n_inputs + 1e-12))))
 
 
 def load_callable(name: str) -> Callable[..., Any]:
@@ -114,16 +112,16 @@ def load_callable(name: str) -> Callable[..., Any]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module_name)
+        target: Any = importlib.import_module(module_name)
         for part in path.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (Exception, SystemExit) as error:
         # Importing runs the module, which is anybody's code and may fail in any way.
         fix = "write it as module:callable, and see that the module can be imported"
         raise InputError(f"{name!r} cannot be imported: {type(error).__name__}: {error}", fix=fix) from error
-    if not callable(found):
-        raise InputError(f"{name!r} must be callable; got {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+    if not callable(target):
+        raise InputError(f"{name!r} must be callable; got {type(target).__name__}")
+    return target  # type: ignore[no-any-return]
 
 
 def _python_values(domain: Domain) -> Sequence[Any]:
@@ -137,7 +135,11 @@ def _takes_a_number(called: Callable[..., Any]) -> bool:
         parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):
         return False
-    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     return len(positional) >= 2 and positional[1].default is inspect.Parameter.empty
 
 
@@ -158,6 +160,6 @@ def _as_array(reports: Any) -> NDArray[Any]:
         return reports if reports.ndim < 3 else reports.reshape(len(reports), -1)
     listed = list(reports)
     raw = np.empty(len(listed), dtype=object)
-    for place, report in enumerate(listed):
-        raw[place] = report
+    for index, report in enumerate(listed):
+        raw[index] = report
     return raw

@@ -94,14 +94,14 @@ class Running:
                 "Idempotency-Key": secrets.token_hex(16),
             }
             begun = time.perf_counter()
-            connection.request("POST", path, self._body(), headers)
+            connection.request("POST", path, self.submission(), headers)
             reply = connection.getresponse()
             reply.read()
             if reply.status == 201:
                 times.append(time.perf_counter() - begun)
         connection.close()
 
-    def _body(self) -> bytes:
+    def submission(self) -> bytes:
         reports = [{"question": q, "channel": c, "report": 1} for q, c in self.seed["channels"].items()]
         body = {"study_sha256": self.seed["sha256"], "level": "medium", "consent_version": 1}
         return json.dumps(body | {"withdrawal_sha256": secrets.token_hex(32), "reports": reports}).encode()
@@ -141,26 +141,28 @@ def _stat(process: str) -> list[str]:
 
 
 @contextmanager
-def serving(database: str, *, n_workers: int, n_submissions: int = 0) -> Iterator[Running]:
+def serving(
+    database: str, *, n_workers: int, n_submissions: int = 0, program: tuple[str, ...] = ("-m", "crowdveil")
+) -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="crowdveil-bench-") as home:
         numbers = [str(number) for number in (ANSWERS, n_workers, n_submissions)]
         seeding = [sys.executable, "-m", "crowdveil.broker.ops.seed", home, database, *numbers]
         seed = json.loads(subprocess.run(seeding, check=True, capture_output=True).stdout)
         port = free_port()
-        command = [sys.executable, "-m", "crowdveil", "serve", "--port", str(port), "--data-dir", home]
+        command = [sys.executable, *program, "serve", "--port", str(port), "--data-dir", home]
         command += ["--database", database] if database else []
         environment = os.environ | {"CROWDVEIL_RATE_LIMIT": "0"}
         with (Path(home) / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
-            _wait_until_ready(port)
+            wait_until_ready(port)
             yield Running(process, port, seed)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(30)
 
 
-def _wait_until_ready(port: int) -> None:
+def wait_until_ready(port: int) -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end:
         try:

@@ -60,9 +60,9 @@ def _runs(order: NDArray[np.int64]) -> Floats:
     """Every run of symbols in this order, and its complement, as rows of 0 and 1."""
     n = len(order)
     start, end = np.triu_indices(n)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    runs = (place >= start[:, None]) & (place <= end[:, None])
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n)
+    runs = (rank >= start[:, None]) & (rank <= end[:, None])
     return np.concatenate([runs, ~runs]).astype(float)
 
 
@@ -153,13 +153,13 @@ def mutual_information(channel: Channel, classes: Floats) -> float:
 
 def least_error(classes: Floats, allowed: float) -> float:
     """Fano: an error rate e needs H(truth) − information ≤ h(e) + e·ln(k − 1)."""
-    k, left = len(classes), entropy(classes) - allowed
-    if left <= 1e-12 or k < 2:
+    k, equivocation = len(classes), entropy(classes) - allowed
+    if equivocation <= 1e-12 or k < 2:
         return 0.0
     most = 1 - 1 / k
 
     def excess(error: float) -> float:
-        return entropy(np.array([error, 1 - error])) + error * math.log(max(k - 1, 1)) - left
+        return entropy(np.array([error, 1 - error])) + error * math.log(max(k - 1, 1)) - equivocation
 
     return most if excess(most) <= 0 else float(brentq(excess, 1e-15, most))
 
@@ -171,7 +171,9 @@ def entropy(shares: Floats) -> float:
 
 
 def _floor(smallest: float, prior: float, measure: str, informative: bool, telling: Floats, needed: float) -> Floor:
-    said = f"the least {measure} any method could have from these reports is {smallest:.3g}, without them {prior:.3g}"
+    sentence = (
+        f"the least {measure} any method could have from these reports is {smallest:.3g}, without them {prior:.3g}"
+    )
     if not informative:
-        said += ": they cannot say more than the prior, so the estimate is the prior, questions with far more apart"
-    return Floor(smallest, prior, informative, said, tuple(telling.tolist()), needed)
+        sentence += ": they cannot say more than the prior, so the estimate is the prior, questions with far more apart"
+    return Floor(smallest, prior, informative, sentence, tuple(telling.tolist()), needed)

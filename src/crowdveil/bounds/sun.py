@@ -38,7 +38,11 @@ def laplace_error(
     outside = all(truth <= min(levels) or truth >= max(levels) for truth in truths)
     premises = (
         Premise("the weights are fixed before the reports are seen", True),
-        Premise("∅ is replaced by a constant, or all levels lie on one side of the truth", fill is not None or outside),
+        Premise(
+            "∅ is replaced by a constant, or all levels lie on one side of the truth",
+            fill is not None or outside,
+            "crowdveil",
+        ),
     )
     return Bound("Sun Theorem 2 (Laplace)", float(((unanswered + answered) @ weight).mean()), premises)
 
@@ -57,16 +61,16 @@ def randomized_response_error(
     >>> round(randomized_response_error([0.0], range(10), 1, shares=[0.1], sigmas=[1.0]).value, 3)
     3.437
     """
-    level, kept = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
+    level, keep_weight = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
     share, sigma, weight = _workers(shares, sigmas, weights)
-    symbols = len(level) + kept
+    symbols = len(level) + keep_weight
     from_empty = level.sum() / symbols
-    from_level = (level.sum() + (kept - 1) * level) / symbols
+    from_level = (level.sum() + (keep_weight - 1) * level) / symbols
     truth = np.asarray(truths, dtype=float)[:, None, None]
     density = np.exp(-((level - truth) ** 2) / (2 * sigma[:, None] ** 2)) / (math.sqrt(2 * math.pi) * sigma[:, None])
     answered = share * (density * np.abs(truth - from_level)).sum(axis=2)
     unanswered = (1 - share) * np.abs(truth[:, :, 0] - from_empty)
-    premises = (Premise("a report of ∅ counts as 0 in the average", False),)
+    premises = (Premise("a report of ∅ counts as 0 in the average", False, "crowdveil"),)
     return Bound(
         "Sun Theorem 3 (randomised response)",
         float(((unanswered + answered) @ weight).mean()),
@@ -80,10 +84,10 @@ def randomized_response_limit(
     truth: float, levels: Sequence[float], epsilon: float, *, share: float, sigma: float
 ) -> float:
     """The error that Algorithm 1's average of the reports other than ∅ tends to with many workers."""
-    level, kept = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
+    level, keep_weight = np.asarray(levels, dtype=float), math.exp(check_positive("epsilon", epsilon))
     answer = _clipped_normal(truth, level, sigma)
-    symbols = len(level) + kept
-    total = (1 - share) * level.sum() + share * (level.sum() + (kept - 1) * float(answer @ level))
+    symbols = len(level) + keep_weight
+    total = (1 - share) * level.sum() + share * (level.sum() + (keep_weight - 1) * float(answer @ level))
     count = (1 - share) * len(level) + share * (symbols - 1)
     return abs(float(total / count) - truth)
 
@@ -103,9 +107,11 @@ def factorization_error(
     )
     premises = (
         Premise(
-            f"every worker answers at least rank = {rank} questions (else there is no minimiser)", answered >= rank
+            f"every worker answers at least rank = {rank} questions (else there is no minimiser)",
+            answered >= rank,
+            "crowdveil",
         ),
-        Premise("the factorisation reproduces the answers before noise", rank >= n_questions),
+        Premise("the factorisation reproduces the answers before noise", rank >= n_questions, "crowdveil"),
     )
     return Bound(
         "Sun Theorem 5 (matrix factorisation)",
@@ -119,8 +125,8 @@ def factorization_error(
 def _workers(
     shares: Sequence[float], sigmas: Sequence[float], weights: Sequence[float] | None
 ) -> tuple[Floats, Floats, Floats]:
-    share = np.array([check_probability("share", each) for each in shares])
-    sigma = np.array([check_positive("sigma", each) for each in sigmas])
+    share = np.array([check_probability("share", share) for share in shares])
+    sigma = np.array([check_positive("sigma", sigma) for sigma in sigmas])
     weight = np.ones(len(share)) if weights is None else np.asarray(weights, dtype=float)
     if not len(share) == len(sigma) == len(weight):
         raise InputError(

@@ -9,9 +9,10 @@ from functools import partial
 
 from django.db import connections
 
+from crowdveil.broker import clock_guard
 from crowdveil.broker.identity.attempts import forget_sources
 from crowdveil.broker.identity.tokens import forget_expired
-from crowdveil.broker.ledger.reservations import release_expired
+from crowdveil.broker.ledger.reservations import release_expired, release_unsettled
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.pools.leases import release_expired as release_expired_leases
 from crowdveil.broker.pools.updates import update_due_pools
@@ -43,6 +44,7 @@ def _deliver(ended: threading.Event, pause: float) -> None:
 def _work(ended: threading.Event, pause: float) -> None:
     told: set[str] = set()
     _attempt(finish_closing)
+    _attempt(release_unsettled)
     while not ended.wait(pause):
         for chore in (
             release_expired,
@@ -68,6 +70,9 @@ def _attempt(chore: Callable[[], object]) -> None:
 
 def _refine_selections() -> None:
     """Where answers were counted, or somebody lets an invitation lapse, go on choosing with what that has taught."""
+    # An invitation that a wrong clock lets lapse is given to somebody else.
+    if not clock_guard.is_trusted():
+        return
     for study in Study.objects.filter(state__in=("pilot", "open"), invitations__isnull=False).distinct():
         if is_to_refine(study):
             _attempt(partial(refine, study))

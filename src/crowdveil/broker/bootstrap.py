@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from dataclasses import dataclass
@@ -31,6 +32,26 @@ class Place:
         os.environ["CROWDVEIL_DATABASE"] = self.database
         os.environ["DJANGO_SETTINGS_MODULE"] = "crowdveil.broker.settings"
         django.setup()
+        _make_database_private()
+
+
+def _make_database_private() -> None:
+    """The file of SQLite is for the broker's user only from its creation on; SQLite makes -wal and -shm like it."""
+    database = connections.settings["default"]
+    if not database["ENGINE"].endswith("sqlite3"):
+        return
+    path = Path(database["NAME"])
+    with contextlib.suppress(OSError):
+        # SQLite says in its own words, and Django in ours, what is wrong with a path that cannot be opened.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+            with contextlib.suppress(FileNotFoundError):
+                file.chmod(0o600)
+
+
+def open_to_others(folder: Path) -> bool:
+    """Whether other users of the machine may enter the folder."""
+    return os.name == "posix" and bool(folder.stat().st_mode & 0o077)
 
 
 def _kept_secret(path: Path) -> str:

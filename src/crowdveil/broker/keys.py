@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import os
 import secrets
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from crowdveil.broker.problems import Refusal
 from crowdveil.canonical_json import canonical
 
 
-def put_new(path: Path, content: bytes) -> None:
-    """The file appears whole or not at all, and the first of two at once wins: nobody ever reads half a key."""
+@contextlib.contextmanager
+def _written(path: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file beside `path` with this content, on the disk, for the broker's user only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -30,10 +32,21 @@ def put_new(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)
+        yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def put_new(path: Path, content: bytes) -> None:
+    """The file appears whole or not at all, and the first of two at once wins: nobody ever reads half a key."""
+    with _written(path, content) as temporary, contextlib.suppress(FileExistsError):
+        os.link(temporary, path)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Whoever reads the file gets the old content or the new one, also after a power cut."""
+    with _written(path, content) as temporary:
+        temporary.replace(path)
 
 
 def _secret(name: str, *, create: bool) -> bytes | None:
@@ -86,12 +99,32 @@ def sign(value: object) -> str:
     return _signer().sign(canonical(value)).hex()
 
 
+def totp_key() -> bytes:
+    """What the secrets of authenticators are encrypted with."""
+    key = _secret("totp.key", create=True)
+    assert key is not None
+    return key
+
+
+def put_totp_key(key: bytes) -> None:
+    replace_file(Path(settings.DATA_DIR) / "totp.key", key)
+
+
 def create_study_key(study: str) -> None:
     _secret(f"study-keys/{study}", create=True)
 
 
 def has_study_key(study: str) -> bool:
     return (Path(settings.DATA_DIR) / "study-keys" / study).exists()
+
+
+def study_key(study: str) -> bytes | None:
+    """For the escrow only; None once the key is destroyed."""
+    return _secret(f"study-keys/{study}", create=False)
+
+
+def put_study_key(study: str, key: bytes) -> None:
+    put_new(Path(settings.DATA_DIR) / "study-keys" / study, key)
 
 
 # Read anew for each pseudonym: a key in memory would outlive its destruction.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from crowdveil.broker.db.config import database_settings
+from crowdveil.errors import InputError
 
 DATA_DIR = Path(os.environ.get("CROWDVEIL_DATA_DIR", "crowdveil-data")).resolve()
 DATABASES = {"default": database_settings(os.environ.get("CROWDVEIL_DATABASE", ""), DATA_DIR)}
@@ -74,6 +76,10 @@ LOGGING_CONFIG = None
 DELTA = "0.000001"
 DEFAULT_EPSILON_CAP_NANO = 4_000_000_000
 COMMISSION_BASIS_POINTS = int(os.environ.get("CROWDVEIL_COMMISSION_BASIS_POINTS", "1000"))
+# An ISO 4217 code; amounts are kept in hundredths of it.
+CURRENCY = os.environ.get("CROWDVEIL_CURRENCY", "EUR")
+if not re.fullmatch("[A-Z]{3}", CURRENCY):
+    raise InputError(f"CROWDVEIL_CURRENCY must be an ISO 4217 code; got {CURRENCY!r}", fix="set it to EUR, for example")
 WORKER_TOKEN_DAYS = 365
 SESSION_TOKEN_HOURS = 12
 # Requests a minute and token; sign-ups a minute and address. 0 switches a limit off.

@@ -1,7 +1,7 @@
 """The shapes an integer table can take: written out, or given by a few numbers when it is large.
 
 Each form knows how to unfold itself into weights (inputs × outputs, every row summing to 2^bits) and how it is
-spelled in the wire form. JavaScript unfolds the same three compact kinds in `device/channel.js`.
+spelled in the wire form. JavaScript unfolds the same three compact kinds in `device/channel_encoding.js`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from crowdveil.guarantee import Guarantee
 FORMAT = "crowdveil-joint-channel/1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointChannel(Channel):
     """A channel with the promise of its mechanism in place of that of its table."""
 

@@ -7,7 +7,7 @@ them knows the others.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import comb
 from typing import Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from crowdveil.channel.divergence import epsilon_of, rho_of
 from crowdveil.channel.encoding import Form, Rotate, Subset, Table, compact_form, count
 from crowdveil.domain import Domain
 from crowdveil.errors import ChannelError
-from crowdveil.guarantee import Guarantee
+from crowdveil.guarantee import Guarantee, round_up
 
 FORMAT = "crowdveil-channel/1"
 MAX_TABLE_INPUTS = 64
@@ -32,7 +32,7 @@ Symbol: TypeAlias = str | None
 Output: TypeAlias = str | tuple[str | None, ...] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Channel:
     """Integer weights, input × output; every row sums to 2^bits. `None` is ∅ and always stands last.
 
@@ -204,6 +204,17 @@ class Channel:
         if channel.sha256 != data["sha256"]:
             raise ChannelError("the channel is not in its canonical form", fix="ask for it again")
         return channel
+
+    def __repr__(self) -> str:
+        loss = round_up(self.guarantee.epsilon)
+        return (
+            f"{type(self).__name__}({len(self.inputs)} answers × {len(self.outputs)} reports, sampler {self.sampler}, "
+            f"{self.bits} bits, ε ≤ {loss}, sha256 {self.sha256[:8]}…)"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from its fields: what was computed from them is large and computed again where it is needed."""
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Channel) and self.sha256 == other.sha256

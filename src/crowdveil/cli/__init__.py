@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import pkgutil
 import signal
@@ -9,10 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from crowdveil import __version__
 from crowdveil._signals import STOPPED, stopping_at_once, stopping_in_time
@@ -43,12 +45,33 @@ _CLOSED_PIPE, _TERMINATED = 141, 143
 class _Commands(TyperGroup):
     """Commands are the modules of this package: `verify_client.py` is `crowdveil verify-client`."""
 
+    only_listed = False
+
     def list_commands(self, ctx: Any) -> list[str]:
         return command_names()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with self._listing():
+            super().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        """Here a command is its name and its help: loading all of them takes a second, reading their files does not."""
+        self.only_listed = True
+        try:
+            yield
+        finally:
+            self.only_listed = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in command_names():
             return None
+        if self.only_listed:
+            return TyperCommand(cmd_name, help=read_help(cmd_name))
         with stopping_at_once():
             module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
         if hasattr(module, "app"):
@@ -64,15 +87,26 @@ def command_names() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in modules if not module.name.startswith("_"))
 
 
+def read_help(name: str) -> str:
+    """The help of a command, read in its file without loading it: the docstring of `command`, or the help of `app`."""
+    tree = ast.parse((Path(__file__).parent / f"{name.replace('-', '_')}.py").read_bytes())
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "command":
+            return ast.get_docstring(statement) or ""
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            for keyword in statement.value.keywords:
+                if keyword.arg == "help" and isinstance(keyword.value, ast.Constant):
+                    return str(keyword.value.value)
+    return ""
+
+
 def _version(asked: bool) -> None:
     if asked:
         typer.echo(f"crowdveil {__version__}")
         raise typer.Exit
 
 
-app = typer.Typer(
-    cls=_Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.callback(epilog="Start with: crowdveil demo")

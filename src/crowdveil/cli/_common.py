@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,8 +19,12 @@ from crowdveil.cli._controls import echo
 from crowdveil.domain import Domain, parse_options, parse_scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.estimate import Estimate
-from crowdveil.mechanisms import Mechanism, mechanism
+from crowdveil.files.paths import is_stream
+from crowdveil.registry import missing_parameters
 from crowdveil.reports import AnyChannel
+
+if TYPE_CHECKING:
+    from crowdveil.mechanisms import Mechanism
 
 Options = Annotated[str | None, typer.Option("--options", help="The answers of choice questions: a,b,c.")]
 ScaleFlag = Annotated[str | None, typer.Option("--scale", help="The levels of scale questions: LOW:HIGH[:STEP].")]
@@ -27,6 +34,10 @@ Participation = Annotated[
     bool, typer.Option("--protect-participation", help="Hide also whether a question was answered.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Normalize = Annotated[
+    bool,
+    typer.Option("--normalize", help="Join answers that differ only in white space, case or Unicode form."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Reproducible randomness; never for answers of real people.")]
 
@@ -73,11 +84,16 @@ def described_mechanism(
     name: str, epsilon: float | None, pairs: list[str] | None, protect_participation: bool
 ) -> Mechanism:
     """The mechanism the flags describe; flags that were not given are left to its defaults."""
+    from crowdveil.mechanisms import MECHANISMS, mechanism
+
     parameters = parameters_of(pairs)
     if epsilon is not None:
         parameters["epsilon"] = epsilon_once(epsilon, parameters)
     if protect_participation:
         parameters["protect_participation"] = True
+    for missing in missing_parameters(MECHANISMS[name], parameters) if name in MECHANISMS else ():
+        flag = "--epsilon" if missing == "epsilon" else f"--param {missing}=…"
+        raise InputError(f"mechanism {name} needs {missing}", fix=f"give {flag}")
     return mechanism(name, **parameters)
 
 
@@ -188,14 +204,39 @@ def _place(temporary: Path, path: Path, force: bool) -> None:
     temporary.replace(path)
 
 
+@contextmanager
+def to_standard_output(suffix: str) -> Iterator[Path]:
+    """A temporary file whose content goes to standard output if everything went well."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"output{suffix}"
+        yield path
+        sys.stdout.flush()
+        with path.open("rb") as stream:
+            shutil.copyfileobj(stream, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def words_aside(output: Path, *, as_json: bool) -> AbstractContextManager[object]:
+    """Where the result itself goes to standard output, what is said about it goes to standard error."""
+    if not is_stream(output):
+        return nullcontext()
+    if as_json:
+        raise InputError("standard output cannot take both the result and --json", fix="give -o a file")
+    return redirect_stdout(sys.stderr)
+
+
 def refuse_source(path: Path, *sources: Path | None) -> None:
     """An output must not be what the command reads, nor its other output."""
+    if is_stream(path):
+        return
     if any(source is not None and source.resolve() == path.resolve() for source in sources):
         raise FileError(f"{path} is read by this command and would be replaced", fix="choose another name")
 
 
 def check_output(path: Path, *sources: Path | None, force: bool) -> None:
     """Refuse, before any work, an output that could not be written or that would replace what is being read."""
+    if is_stream(path):
+        return
     if path.is_dir():
         raise FileError(f"{path} is a folder", fix="name a file in it")
     refuse_source(path, *sources)

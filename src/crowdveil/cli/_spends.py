@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.accounting import Law, PureLaw, Spend, SpendsByQuestion
-from crowdveil.audit.costs import spend_of
+from crowdveil.audit.costs import mechanism_spend
 from crowdveil.domain import Choices, Domain, Scale, parse_options, parse_scale
 from crowdveil.errors import InputError
 from crowdveil.files.table import TextTable, read_table
@@ -70,7 +70,7 @@ def _law(name: str, text: str) -> Law:
             fix='write "options": 3, "options": ["a", "b", "c"] or "options": "a,b,c"',
         )
     if domain is not None:
-        return spend_of(mechanism(name, **parameters), domain, name=name).law
+        return mechanism_spend(mechanism(name, **parameters), domain, name=name).law
     if MECHANISMS[name].research_only or set(parameters) - {"epsilon", "protect_participation"}:
         raise InputError(
             "parameters must say what may be answered", fix='add "options": ["no", "yes"] or "scale": "1:5"'

@@ -55,7 +55,12 @@ def command(
         },
         "unprotected": unprotected,
     }
-    show(result, as_json=as_json, human=lambda: _print(found, unprotected, delta))
+    only_unprotected = {
+        worker
+        for worker, rows in by_worker.items()
+        if not any(spend.protected for spends in rows.values() for spend in spends)
+    }
+    show(result, as_json=as_json, human=lambda: _print(found, unprotected, only_unprotected, delta))
 
 
 def _unprotected(rows: SpendsByQuestion) -> dict[str, int]:
@@ -65,14 +70,20 @@ def _unprotected(rows: SpendsByQuestion) -> dict[str, int]:
     return dict(open_)
 
 
-def _print(found: dict[str, Totals], unprotected: dict[str, dict[str, int]], delta: float) -> None:
+def _print(
+    found: dict[str, Totals], unprotected: dict[str, dict[str, int]], only_unprotected: set[str], delta: float
+) -> None:
     typer.echo(f"{'worker':<16} {'unit':<8} " + " ".join(f"{rule:>10}" for rule in RULES))
     for worker, units in found.items():
-        for unit, rules in units.items():
+        # A row of zeros would read as a promise about a worker who only sent answers as they are.
+        for unit, rules in units.items() if worker not in only_unprotected else ():
             costs = " ".join(f"{round_up(rules[rule].epsilon):>10}" for rule in RULES)
             typer.echo(f"{worker:<16} {unit:<8} {costs}")
         for name, count in unprotected.get(worker, {}).items():
-            typer.echo(f"{worker:<16} not protected, and not in these numbers: {name} ({count})")
+            beside = "" if worker in only_unprotected else ", and not in these numbers"
+            typer.echo(f"{worker:<16} not protected{beside}: {name} ({count})")
+    if only_unprotected == set(found):
+        return
     typer.echo(f"ε at δ = {delta:g} (basic: δ = 0 unless a Gaussian is among them); the smallest of a line holds")
     typer.echo("renyi and pld hold for questions fixed beforehand, not for questions that depend on earlier reports")
     for name, meaning in _MEANING.items():

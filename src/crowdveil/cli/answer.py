@@ -1,4 +1,4 @@
-"""crowdveil answer: a worker over the API; answers stay on this machine, only reports leave."""
+"""crowdveil answer: a worker over the API; only reports leave this machine, at level "none" the answers themselves."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Answer studies as a worker: what you answer stays on this machine.\n\nExample: crowdveil answer list",
+    help="Answer studies as a worker: answers are randomised on this machine, except at level none.\n\n"
+    "Example: crowdveil answer list",
 )
 Home = Annotated[Path, typer.Option(envvar="CROWDVEIL_HOME", help="Where this device keeps its token and its ledger.")]
+_AS_THEY_ARE = "not protected: your answers are sent as they are"
 _HOME = Path.home() / ".crowdveil"
 
 
@@ -70,11 +72,16 @@ def send(
     home: Home = _HOME,
     as_json: Json = False,
 ) -> None:
-    """Check the study, charge your ledger, randomise, send. Example: crowdveil answer send STUDY answers.json"""
+    """Check a study, charge, randomise (not at level none), send. Example: crowdveil answer send STUDY answers.json"""
     given = _answers(answers)
     with _worker(address, home) as worker:
         sent = worker.answer(study, given, level=level)
-    result = {"reports": list(sent.reports), "receipt": sent.receipt}
+    result = {
+        "level": sent.level,
+        "protected": sent.protected,
+        "reports": list(sent.reports),
+        "receipt": sent.receipt,
+    }
     show(result, as_json=as_json, human=lambda: _tell_sent(sent))
 
 
@@ -165,6 +172,27 @@ def raise_cap(
     show({"cap": cap}, as_json=as_json, human=lambda: echo(f"from now on at most ε {cap:g} over all studies"))
 
 
+@app.command("catch-up")
+def catch_up(
+    dismiss: Annotated[bool, typer.Option("--dismiss", help="The broker is wrong: keep this device's number.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    address: Address = HERE,
+    home: Home = _HOME,
+    as_json: Json = False,
+) -> None:
+    """Count what the broker says you have spent elsewhere, or dismiss it. Example: crowdveil answer catch-up"""
+    with _worker(address, home) as worker:
+        claimed, known = worker.mirror()
+        numbers = f"The broker says ε {round_up(claimed)} was spent, this device knows of ε {round_up(known)}."
+        question = "Keep this device's number?" if dismiss else "Count the broker's, for good?"
+        if claimed > known and not yes:
+            typer.confirm(f"{numbers} {question}", abort=True, err=True)
+        (worker.dismiss_mirror if dismiss else worker.catch_up)()
+        spent = worker.ledger.loss("me").epsilon
+    result = {"claimed": claimed, "epsilon": spent}
+    show(result, as_json=as_json, human=lambda: echo(f"this device counts ε {round_up(spent)} as spent"))
+
+
 @app.command()
 def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
@@ -199,7 +227,7 @@ def _tell_card(card: dict[str, Any]) -> None:
     echo(f"{card['id']}  {card['status']:9}  {card['title']} ({card['requester']})")
     for level in card["levels"]:
         charge = level["charge"]
-        cost = f"ε {round_up(charge['epsilon_nano'] / 1e9)} for all answers together" if charge else "not protected"
+        cost = f"ε {round_up(charge['epsilon_nano'] / 1e9)} for all answers together" if charge else _AS_THEY_ARE
         echo(f"    {level['name']}: {level['pay_cents']} cents, {cost}")
     for warning in card["warnings"]:
         echo(f"    warning: {warning}")
@@ -207,11 +235,16 @@ def _tell_card(card: dict[str, Any]) -> None:
 
 def _tell_study(definition: dict[str, Any]) -> None:
     echo(f"{definition['title']}: {definition['purpose']}")
+    for level in definition["levels"]:
+        echo(f"  level {level['name']}: {'answers are randomised' if level['protected'] else _AS_THEY_ARE}")
     for question in definition["questions"]:
         echo(f"  {question['id']}: {question['text']} {json.dumps(question['domain'], ensure_ascii=False)}")
 
 
 def _tell_sent(sent: Any) -> None:
+    what = "report" if sent.protected else "your answer, as code"
     for report in sent.reports:
-        echo(f"  {report['question']}: report {report['report']} left this machine")
+        echo(f"  {report['question']}: {what} {report['report']} left this machine")
+    if not sent.protected:
+        echo(_AS_THEY_ARE)
     echo(f"receipt {sent.receipt['receipt']}, {sent.receipt['pay_cents']} cents")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from crowdveil.audit import Finding, audit_callable, audit_mechanism, audit_registry
-from crowdveil.audit.registry import described
+from crowdveil.audit.registry import build_mechanism
 from crowdveil.cli._common import (
     Json,
     Options,
@@ -130,7 +130,7 @@ def _audit_one(name: str, asked: _Asked, param: list[str] | None) -> Finding:
     parameters = parameters_of(param)
     if claimed is not None:
         parameters["epsilon"] = epsilon_once(claimed, parameters)
-    subject = described(name, parameters, participation=asked.participation)
+    subject = build_mechanism(name, parameters, participation=asked.participation)
     domain = asked.domain or _FIVE_LEVELS
     something_to_hide(subject, domain)
     with asked.shown(name):

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crowdveil.cli._common import (
     Force,
     Json,
+    Normalize,
     Options,
     ScaleFlag,
     check_output,
@@ -22,22 +23,20 @@ from crowdveil.cli._common import (
     refuse_existing,
     refuse_source,
     show,
+    to_standard_output,
     whole_files,
+    words_aside,
 )
 from crowdveil.cli._progress import working
-from crowdveil.cli._spark import Cluster, infer_on_spark
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import DomainError, FileError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.exact import decimal_text
-from crowdveil.files import read_truth
-from crowdveil.files.cache import cache_of, read_reports_cached
-from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
-from crowdveil.files.write import is_parquet
-from crowdveil.inference import METHODS, Auto, Method, method
-from crowdveil.inference.estimation import known_truth
-from crowdveil.inference.metrics import baselines, n_scored, score
+from crowdveil.files.paths import is_parquet, is_stream, start_beside
 from crowdveil.reports import Reports
+
+if TYPE_CHECKING:
+    from crowdveil.inference import Method
 
 # Parameters of methods that have flags of their own, since no text could spell them.
 _FLAGS = ("gold", "engine")
@@ -46,8 +45,8 @@ _MANY_NUMBERS = 10
 
 
 def command(
-    reports: Annotated[Path, typer.Argument(help="CSV or Parquet: worker, question, and report or answer.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the estimates go: .csv or .parquet.")],
+    reports: Annotated[Path, typer.Argument(help="worker, question, and report or answer; - is standard input.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the estimates go: .csv, .parquet, or - (CSV).")],
     method_name: Annotated[str, typer.Option("--method", help="See `crowdveil methods`.")] = "auto",
     truth: Annotated[Path | None, typer.Option("--truth", help="Known truths, to score the estimates.")] = None,
     gold: Annotated[Path | None, typer.Option("--gold", help="Known truths that the method may use.")] = None,
@@ -61,6 +60,7 @@ def command(
     remote: Annotated[str | None, typer.Option(help="Spark: a Spark Connect server, sc://HOST:PORT.")] = None,
     work: Annotated[Path | None, typer.Option(help="Spark: a folder that driver and executors share.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Spark: go on from the checkpoint in --work.")] = False,
+    normalize: Normalize = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not keep the codes of a large file.")] = False,
     force: Force = False,
     as_json: Json = False,
@@ -69,10 +69,19 @@ def command(
 
     Example: crowdveil infer reports.csv -o estimates.csv --method dawid-skene --truth truth.csv
     """
+    # Loaded here and not above: a shell that completes a flag waits for whatever stands there.
+    from crowdveil.cli._spark import Cluster, infer_on_spark
+    from crowdveil.files import read_truth
+    from crowdveil.files.cache import cache_of, read_reports_cached
+    from crowdveil.files.estimates import read_start
+
+    words_aside(output, as_json=as_json)
     _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
     chosen, asked = _method(method_name, engine, param, known_gold), domain_of(options, scale)
     if engine == "spark":
+        if normalize:
+            raise InputError("--normalize is for the engine local", fix="correct the answers first, or name --options")
         known, cluster = read_truth(truth) if truth else None, Cluster(master, remote, work, resume)
         with working("inferring on Spark", quiet=as_json):
             result = infer_on_spark(
@@ -83,7 +92,7 @@ def command(
     if master or remote or work or resume:
         raise InputError("--master, --remote, --work and --resume are for Spark", fix="add --engine spark")
     with working("reading", quiet=as_json):
-        table = read_reports_cached(reports, asked, cache=not no_cache)
+        table = read_reports_cached(reports, asked, cache=not no_cache, normalize=normalize)
     if gold is not None and known_gold is not None:
         _check_gold(known_gold, table, gold)
     with working("inferring", quiet=as_json):
@@ -91,9 +100,11 @@ def command(
     result = _result(estimate, table, asked, truth)
     with working("writing", quiet=as_json):
         _write(output, workers_out, estimate, force)
-    show(result, as_json=as_json, human=lambda: _tell(result, output))
-    if not as_json and not no_cache and cache_of(reports).is_file():
-        typer.echo(f"the rows stay in {cache_of(reports).name} beside the file, to be read at once; or say --no-cache")
+    with words_aside(output, as_json=as_json):
+        show(result, as_json=as_json, human=lambda: _tell(result, output))
+        if not as_json and not no_cache and cache_of(reports).is_file():
+            kept = cache_of(reports).name
+            typer.echo(f"the rows stay in {kept} beside the file, to be read at once; or say --no-cache")
 
 
 def _check_outputs(
@@ -111,11 +122,13 @@ def _check_outputs(
                 check_output(path, force=force)
     if workers_out is not None and workers_out.resolve() == output.resolve():
         raise InputError("--output and --workers-out must be two files", fix="choose another name for one of them")
-    if here:
+    if here and not is_stream(output):
         refuse_existing(start_beside(output), force=force)
 
 
 def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, str] | None) -> Method:
+    from crowdveil.inference import METHODS, Auto, method
+
     parameters = parameters_of(param)
     for given in set(_FLAGS) & set(parameters):
         raise InputError(f"--param cannot say what {given} is", fix=f"use --{given}")
@@ -133,6 +146,8 @@ def _method(name: str, engine: str, param: list[str] | None, gold: Mapping[str, 
 
 def _check_gold(gold: Mapping[str, str], table: Reports, path: Path) -> None:
     """Gold that fits no question, or that nobody could have answered, is a slip in a file and would pass unseen."""
+    from crowdveil.inference.estimation import known_truth
+
     asked = {str(question) for question in table.questions}
     if not asked.intersection(gold):
         raise FileError("no gold question is among the questions", fix="check that the ids agree", source=path.name)
@@ -151,6 +166,9 @@ def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Pat
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
+    from crowdveil.files import read_truth
+    from crowdveil.inference.metrics import baselines, n_scored, score
+
     known: Any = read_truth(truth)
     scored: dict[str, Any] = {
         "metrics": score(estimate, known),
@@ -183,25 +201,32 @@ def _is_number(option: str) -> bool:
 
 
 def _write(output: Path, workers_out: Path | None, estimate: Estimate, force: bool) -> None:
+    from crowdveil.files.estimates import write_estimates, write_start, write_workers
+
     if workers_out is not None and estimate.skills is None:
         raise InputError(f"method {estimate.method} learns no skills", fix="leave --workers-out out")
-    start = start_beside(output) if estimate.parameters else None
-    wanted = [path for path in (workers_out, start, output) if path is not None]
+    if is_stream(output):
+        with to_standard_output(".csv") as temporary:
+            write_estimates(temporary, estimate)
+    start = start_beside(output) if estimate.parameters and not is_stream(output) else None
+    wanted = [path for path in (workers_out, start, output) if path is not None and not is_stream(path)]
     with whole_files(*wanted, force=force) as temporaries:
         beside = dict(zip(wanted, temporaries, strict=True))
-        write_estimates(beside[output], estimate)
+        if output in beside:
+            write_estimates(beside[output], estimate)
         if start is not None:
             write_start(beside[start], estimate)
         if workers_out is not None and estimate.skills is not None:
             write_workers(beside[workers_out], estimate.skills)
-    if not estimate.parameters:
+    if not estimate.parameters and not is_stream(output):
         # What an earlier estimate in this place could go on from does not belong to this one.
         start_beside(output).unlink(missing_ok=True)
 
 
 def _tell(result: dict[str, Any], output: Path) -> None:
     counts = f"{result['n_questions']} questions, {result['n_workers']} workers, {result['n_reports']} reports"
-    typer.echo(f"{result['method']}: {counts}; estimates in {output}")
+    where = "on standard output" if is_stream(output) else f"in {output}"
+    typer.echo(f"{result['method']}: {counts}; estimates {where}")
     promises = [promise["words"] for promise in result["guarantees"]]
     if not any(promise["protected"] for promise in result["guarantees"]):
         promises = ["These reports are not protected: they are the answers themselves."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -14,6 +14,7 @@ from crowdveil.cli._common import (
     Epsilon,
     Force,
     Json,
+    Normalize,
     Options,
     Parameters,
     Participation,
@@ -24,21 +25,24 @@ from crowdveil.cli._common import (
     domain_of,
     show,
     something_to_hide,
+    to_standard_output,
     whole_files,
+    words_aside,
 )
 from crowdveil.cli._progress import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
-from crowdveil.files import read_answers, read_ids, sidecar, write_reports
-from crowdveil.files.write import is_parquet
+from crowdveil.files.paths import is_parquet, is_stream, sidecar
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms import Mechanism
 from crowdveil.reports import Reports
+
+if TYPE_CHECKING:
+    from crowdveil.mechanisms import Mechanism
 
 
 def command(
-    answers: Annotated[Path, typer.Argument(help="CSV or Parquet with the columns worker, question, answer.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .csv or .parquet.")],
+    answers: Annotated[Path, typer.Argument(help="A table: worker, question, answer; - is standard input.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where reports go: .csv, .parquet, or - (Parquet).")],
     mechanism: Annotated[str, typer.Option("--mechanism", help="See `crowdveil mechanisms`.")],
     epsilon: Epsilon = None,
     options: Options = None,
@@ -48,15 +52,22 @@ def command(
     questions: Annotated[Path | None, typer.Option(help="All questions of the study: a file with that column.")] = None,
     workers: Annotated[Path | None, typer.Option(help="All workers of the study: a file with that column.")] = None,
     max_rows: Annotated[int, typer.Option(help="Refuse to write more reports than this.")] = 50_000_000,
+    normalize: Normalize = False,
     seed: Seed = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Randomise answers: the file that comes out is all that would have left the workers' devices.
 
+    With mechanism none the reports are the answers, and the output says so.
+
     Example: crowdveil perturb answers.csv -o reports.csv --mechanism randomized-response --epsilon 1 --options no,yes
     """
-    n_files = 1 if is_parquet(output) else 2
+    # Loaded here and not above: a shell that completes a flag waits for whatever stands there.
+    from crowdveil.files import read_answers
+
+    words_aside(output, as_json=as_json)
+    n_files = 1 if is_parquet(output) or is_stream(output) else 2
     chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
     if (questions or workers) and not protect_participation:
         raise InputError("--questions and --workers name who reports; they need --protect-participation")
@@ -64,18 +75,18 @@ def command(
     for path in (output, sidecar(output))[:n_files]:
         check_output(path, answers, questions, workers, force=force)
     with working("reading", quiet=as_json):
-        table = _whole_study(read_answers(answers, domain), questions, workers)
+        table = _whole_study(read_answers(answers, domain, normalize=normalize), questions, workers)
     something_to_hide(chosen, table.domain)
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
-    with working("randomising", quiet=as_json):
+    with working("randomising" if chosen.name != "none" else "copying", quiet=as_json):
         reports = _randomized(chosen, table, seed, named_domain=domain is not None)
     with working("writing", quiet=as_json):
         _write(output, reports, force)
     guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
     warnings = _visible(guarantee, named_domain=domain is not None, named_all=bool(questions and workers))
-    if seed is not None:
+    if seed is not None and guarantee.protected:
         warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")
     result: dict[str, Any] = {
         "mechanism": mechanism,
@@ -88,8 +99,10 @@ def command(
         "warnings": warnings,
         "output": str(output),
     }
-    lines = [f"{len(reports)} reports in {output}: {guarantee}", *warnings]
-    show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
+    where = "on standard output" if is_stream(output) else f"in {output}"
+    lines = [f"{len(reports)} reports {where}: {guarantee}", *warnings]
+    with words_aside(output, as_json=as_json):
+        show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
 
 
 def _randomized(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
@@ -131,6 +144,8 @@ def _whole_study(answers: Answers, questions: Path | None, workers: Path | None)
 def _extended(ids: Any, path: Path | None, name: str) -> Any:
     if path is None:
         return ids
+    from crowdveil.files import read_ids
+
     listed = read_ids(path, name)
     strangers = set(ids) - set(listed)
     if strangers:
@@ -141,6 +156,13 @@ def _extended(ids: Any, path: Path | None, name: str) -> Any:
 
 def _write(output: Path, reports: Reports, force: bool) -> None:
     """Reports and channels appear together: the channels first, so no report is ever without."""
+    from crowdveil.files import write_reports
+
+    if is_stream(output):
+        # Parquet holds the channels itself; a stream has no file beside it.
+        with to_standard_output(".parquet") as temporary:
+            write_reports(temporary, reports)
+        return
     if is_parquet(output):
         with whole_files(output, force=force) as (temporary,):
             write_reports(temporary, reports)

@@ -38,7 +38,7 @@ def command(
         int | None, typer.Option("--max-answers", help="A public bound on answers that the device enforces.")
     ] = None,
     effort: Annotated[
-        float, typer.Option("--effort", help="How much to rehearse: 1 takes some seconds, 0 only calculates.")
+        float, typer.Option("--effort", help="How much to simulate: 1 takes some seconds, 0 only calculates.")
     ] = 1.0,
     as_json: Json = False,
 ) -> None:
@@ -52,12 +52,12 @@ def command(
         epsilon,
         workers,
         share,
-        CrowdSkill.named(skill, domain),
+        CrowdSkill.from_name(skill, domain),
         n_questions=questions,
         protect_participation=protect_participation,
     )
     with working("planning", quiet=as_json):
-        found = make_plan(
+        result = make_plan(
             setting,
             target_error=target_error,
             population=population,
@@ -65,46 +65,48 @@ def command(
             max_answers=max_answers,
             effort=effort,
         )
-    show(found.to_json(), as_json=as_json, human=lambda: _print(found, target_error))
+    show(result.to_json(), as_json=as_json, human=lambda: _print(result, target_error))
 
 
-def _print(found: Plan, target: float | None) -> None:
-    low, high = found.interval
-    tell("feasible" if found.feasible else "not feasible")
-    tell(f"expected {found.measure}: {_spelled(found)} (95 of 100 studies: {low:.3g} to {high:.3g})")
-    tell(_rehearsed(found))
-    tell(f"a guess: {found.prior_error:.3g}; floor ({found.floor_meaning}): {found.floor:.3g}")
-    wanted = f"{found.target_error:.3g}" + (" (half of a guess)" if target is None else "")
-    tell(f"for {wanted}: {_needed(found)}")
-    tell(f"mechanism {found.mechanism}, method {found.method}: {found.why}")
+def _print(result: Plan, target: float | None) -> None:
+    low, high = result.interval
+    tell("feasible" if result.feasible else "not feasible")
+    unit = "" if result.unit == "share" else f" {result.unit}"
+    tell(f"expected {result.measure}: {_format_error(result)}{unit} (95 of 100 studies: {low:.3g} to {high:.3g})")
+    tell(_describe_simulation(result))
+    tell(f"a guess without asking: {result.prior_error:.3g}; floor ({result.floor_meaning}): {result.floor:.3g}")
+    wanted = f"{result.target_error:.3g}" + (" (half of a guess without asking)" if target is None else "")
+    tell(f"for {wanted}: {_describe_needs(result)}")
+    tell(f"mechanism {result.mechanism}, method {result.method}: {result.why}")
     tell(
-        f"whole study, per worker: ε ≤ {round_up(found.charge.epsilon)} ({found.charge.unit}): {found.charge.sentence}"
+        f"whole study, per worker: ε ≤ {round_up(result.charge.epsilon)} ({result.charge.unit}): "
+        f"{result.charge.sentence}"
     )
 
 
-def _needed(found: Plan) -> str:
+def _describe_needs(result: Plan) -> str:
     """Workers or ε, and which of the two was only calculated."""
-    workers = "more than ten million" if found.workers_needed is None else str(found.workers_needed)
-    least = "more than 8" if found.epsilon_needed is None else round_up(found.epsilon_needed, 3)
-    rehearsed = (found.workers_rehearsed, found.epsilon_rehearsed)
-    only = [" (calculated only)" if any(rehearsed) and not each else "" for each in rehearsed]
+    workers = "more than ten million" if result.workers_needed is None else str(result.workers_needed)
+    least = "more than 8" if result.epsilon_needed is None else round_up(result.epsilon_needed, 3)
+    simulated = (result.workers_simulated, result.epsilon_simulated)
+    only = [" (calculated only)" if any(simulated) and not is_simulated else "" for is_simulated in simulated]
     words = f"{workers} workers at this ε{only[0]}, or ε {least} with these workers{only[1]}"
-    return words if any(rehearsed) else f"{words}; both calculated only"
+    return words if any(simulated) else f"{words}; both calculated only"
 
 
-def _spelled(found: Plan) -> str:
+def _format_error(result: Plan) -> str:
     """No digits that the planner cannot vouch for."""
-    if found.known and found.expected_error >= RESOLUTION * found.prior_error:
-        return f"{found.expected_error:.3g}"
-    if found.expected_error > 3 * found.standard_error and found.expected_error >= RESOLUTION * found.prior_error:
-        return f"about {found.expected_error:.2g}, at most {found.at_most:.2g}"
-    return f"below {max(found.at_most, RESOLUTION * found.prior_error):.2g}"
+    if result.known and result.expected_error >= RESOLUTION * result.prior_error:
+        return f"{result.expected_error:.3g}"
+    if result.expected_error > 3 * result.standard_error and result.expected_error >= RESOLUTION * result.prior_error:
+        return f"about {result.expected_error:.2g}, at most {result.at_most:.2g}"
+    return f"below {max(result.at_most, RESOLUTION * result.prior_error):.2g}"
 
 
-def _rehearsed(found: Plan) -> str:
-    if found.studies_rehearsed == 0:
-        near = "to half to twice" if found.measure == "mean absolute error" else "within about a quarter of"
-        return f"calculated, not rehearsed: real studies of this kind mostly came {near} such a number"
+def _describe_simulation(result: Plan) -> str:
+    if result.n_simulations == 0:
+        near = "to half to twice" if result.measure == "mean absolute error" else "within about a quarter of"
+        return f"calculated, not simulated: real studies of this kind mostly came {near} such a number"
     return (
-        f"rehearsed {found.studies_rehearsed} times with {found.method}: ± {found.standard_error:.2g} (standard error)"
+        f"simulated {result.n_simulations} times with {result.method}: ± {result.standard_error:.2g} (standard error)"
     )

@@ -9,13 +9,20 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from crowdveil.cli._common import Json, Options, ScaleFlag, Seed, domain_of, show
+from crowdveil.cli._common import Json, Normalize, Options, ScaleFlag, Seed, domain_of, show
 from crowdveil.cli._progress import working
+from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table
 from crowdveil.selection import Candidates, Greedy, History, Selection, selector
 from crowdveil.selection.candidates import UNPROTECTED
+
+_WEIGHTED = (
+    "a broker, and infer --method population-mean, weigh ratings by inverse variance where levels differ and mostly "
+    "err less, so that noisy workers left out here could still have helped"
+)
+_COUNTED_ONCE = "a broker, and infer --method frequency, count every worker once, too"
 
 
 def command(
@@ -31,6 +38,7 @@ def command(
     ] = False,
     options: Options = None,
     scale: ScaleFlag = None,
+    normalize: Normalize = False,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
@@ -44,9 +52,11 @@ def command(
             fix = "leave it out or choose --policy greedy"
             raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
     with working("choosing workers", quiet=as_json):
-        past = History.from_reports(read_reports(history, domain_of(options, scale)))
-        found = chooser.select(past, read_candidates(workers), budget)
-    show(found.to_json(), as_json=as_json, human=lambda: _print(found))
+        reports = read_reports(history, domain_of(options, scale), normalize=normalize)
+        selection = chooser.select(History.from_reports(reports), read_candidates(workers), budget)
+    note = _COUNTED_ONCE if isinstance(reports.domain, Choices) else _WEIGHTED
+    result = {**selection.to_json(), "estimator": "plain mean", "note": note}
+    show(result, as_json=as_json, human=lambda: _print(selection, note))
 
 
 def read_candidates(path: Path) -> Candidates:
@@ -81,10 +91,12 @@ def _number(table: TextTable, name: str, row: int, text: str | None, free: bool)
     return number
 
 
-def _print(found: Selection) -> None:
-    shown = ", ".join(str(worker) for worker in found.chosen[:20])
-    more = f", … ({len(found.chosen)} in all)" if len(found.chosen) > 20 else ""
-    typer.echo(f"chosen ({found.policy}): {shown or 'nobody'}{more}")
-    if found.chosen:
-        typer.echo(f"cost {found.cost:g}; expected error of the crowd's average ±{found.expected_rmse:.3g} (RMSE)")
-    typer.echo(f"stopped because {found.stopped_because}")
+def _print(selection: Selection, note: str) -> None:
+    shown = ", ".join(str(worker) for worker in selection.chosen[:20])
+    more = f", … ({len(selection.chosen)} in all)" if len(selection.chosen) > 20 else ""
+    typer.echo(f"chosen ({selection.policy}): {shown or 'nobody'}{more}")
+    if selection.chosen:
+        error = selection.expected_rmse
+        typer.echo(f"cost {selection.cost:g}; expected error of the crowd's average ±{error:.3g} (RMSE)")
+        typer.echo(f"that is the error of the plain mean of their reports; {note}")
+    typer.echo(f"stopped because {selection.stopped_because}")

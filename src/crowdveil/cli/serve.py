@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from crowdveil.cli._broker import ask_passphrase
 from crowdveil.errors import InputError
 
 _DEMO_WORKERS = 150
@@ -32,6 +33,13 @@ def command(
         str,
         typer.Option(help="Where a line per request goes: a file, or - for stderr. With --demo a file by default."),
     ] = "",
+    key_escrow: Annotated[
+        Path | None,
+        typer.Option(help="A file for encrypted copies of the keys of open studies; a new one asks for a passphrase."),
+    ] = None,
+    confirm_clock: Annotated[
+        bool, typer.Option("--confirm-clock", help="The time is right: let things expire again after the clock jumped.")
+    ] = False,
 ) -> None:
     """Run the broker. The first start creates everything and prints the operator's one-time password.
 
@@ -39,7 +47,7 @@ def command(
     """
     if processes > 1 and not database.startswith("postgres"):
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
-    from crowdveil.broker.bootstrap import Place, migrate
+    from crowdveil.broker.bootstrap import Place, migrate, open_to_others
 
     _check_free(host, port)
     if data_dir.exists() and not data_dir.is_dir():
@@ -57,6 +65,14 @@ def command(
     # Before the one-time password is used up: a system may lack what the server needs.
     from crowdveil.broker.server import Server
 
+    if open_to_others(data_dir):
+        _warn(f"other users may enter {data_dir}, where the keys are; make it private: chmod 700 {data_dir}")
+    _check_clock(confirm_clock)
+    from crowdveil.broker.submissions.acknowledged import find_losses
+
+    for loss in find_losses():
+        _warn(str(loss))
+    _use_escrow(key_escrow)
     address = f"http://{host}:{port}"
     _greet(address)
     if demo:
@@ -74,6 +90,33 @@ def _check_free(host: str, port: int) -> None:
     except OSError as error:
         fix = "stop what listens there, or choose another --host or --port"
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror}", fix=fix) from None
+
+
+def _warn(sentence: str) -> None:
+    typer.echo(f"warning: {sentence}", err=True)
+
+
+def _check_clock(is_confirmed: bool) -> None:
+    from crowdveil.broker import clock, clock_guard
+
+    if is_confirmed:
+        clock_guard.confirm()
+    elif not clock_guard.is_trusted():
+        _warn(
+            f"the clock has jumped; it says {clock.iso(clock.now())}. Nothing expires until it is back; "
+            "if this time is right, start with --confirm-clock"
+        )
+
+
+def _use_escrow(path: Path | None) -> None:
+    from crowdveil.broker import key_escrow
+    from crowdveil.broker.studies.lifecycle import synchronize_escrow
+
+    if path is not None:
+        if not path.exists():
+            key_escrow.create(path.resolve(), ask_passphrase(new=True))
+        key_escrow.use(path.resolve())
+    synchronize_escrow()
 
 
 def _greet(address: str) -> None:

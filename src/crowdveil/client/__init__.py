@@ -1,8 +1,8 @@
-"""The Python SDK: a worker whose answers never leave the machine, and a requester."""
+"""The Python SDK: a worker whose answers are randomised on this machine (except at level "none"), and a requester."""
 
 from crowdveil.client.http import Broker, ProblemError
 from crowdveil.client.requester import Requester
 from crowdveil.client.study import Study, StudyError
-from crowdveil.client.worker import Sent, Worker
+from crowdveil.client.worker import MirrorError, Sent, Worker
 
-__all__ = ["Broker", "ProblemError", "Requester", "Sent", "Study", "StudyError", "Worker"]
+__all__ = ["Broker", "MirrorError", "ProblemError", "Requester", "Sent", "Study", "StudyError", "Worker"]

@@ -11,8 +11,9 @@ from crowdveil.client.http import Broker, ProblemError
 
 _UNAUTHORIZED = 401
 _GONE = (
-    "the broker no longer knows this device's key: it was not used for a year, or the account was erased; begin a new "
-    "account with begin_anew (crowdveil answer sign-up --anew), which keeps the ledger but not what the old one earned"
+    "the broker no longer knows this device's key: it was not used for two years, or the account was erased; begin a "
+    "new account with begin_anew (crowdveil answer sign-up --anew), which keeps the ledger but not what "
+    "the old one earned"
 )
 
 
@@ -62,21 +63,31 @@ class Account:
 
     def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         """As this worker: with a key that is renewed in time, and in plain words where it is known no more."""
-        self._renew()
+        if self._is_renewal_due():
+            with suppress(ProblemError):
+                self._renew()
         try:
             return self._broker.call(method, path, body, **headers)
         except ProblemError as refused:
-            if refused.status == _UNAUTHORIZED and self._memory.fact("token") is not None:
-                raise ProblemError(_UNAUTHORIZED, {"type": refused.code, "detail": _GONE}) from None
-            raise
+            if refused.status != _UNAUTHORIZED or self._memory.fact("token") is None:
+                raise
+            code = refused.code
+        # The broker's clock may differ from ours: a key that it takes for expired can still be renewed.
+        try:
+            self._renew()
+        except ProblemError as refused:
+            if refused.status != _UNAUTHORIZED:
+                raise
+            raise ProblemError(_UNAUTHORIZED, {"type": code, "detail": _GONE}) from None
+        return self._broker.call(method, path, body, **headers)
 
-    def _renew(self) -> None:
+    def _is_renewal_due(self) -> bool:
         """A key lasts a year; halfway a fresh one is fetched. Where that fails, the next call tries again."""
         due = self._memory.fact("renew-after")
-        if self._memory.fact("token") is None or (due is not None and datetime.now(UTC).isoformat() < due):
-            return
-        with suppress(ProblemError):
-            self._keep_token(self._broker.call("POST", "/workers/me/tokens", {"label": "renewed"}))
+        return self._memory.fact("token") is not None and (due is None or datetime.now(UTC).isoformat() >= due)
+
+    def _renew(self) -> None:
+        self._keep_token(self._broker.call("POST", "/workers/me/tokens", {"label": "renewed"}))
 
     def _keep_token(self, made: dict[str, Any]) -> None:
         now = datetime.now(UTC)

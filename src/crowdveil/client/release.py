@@ -87,9 +87,9 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """The hash of every file but the manifest itself."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != NAME)
-    return {path.name: integrity(path.read_bytes()) for path in files}
+    """The hash of every file, by its path in the folder, but the manifest itself."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / NAME)
+    return {path.relative_to(folder).as_posix(): integrity(path.read_bytes()) for path in files}
 
 
 def integrity(content: bytes) -> str:

@@ -1,7 +1,7 @@
 """Every field of a study is of its kind before anything is read from it.
 
 A `1` that one line takes for "yes" and another for "no" could promise a protection that nobody draws. The same list as
-`device/fields.js`.
+`device/schema_check.js`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A worker whose answers stay here: checks the study, charges its own ledger, draws once, sends exactly that.
+"""A worker who checks the study, charges their own ledger, draws once and sends exactly that.
+
+Answers stay here at every level but "none", at which they are sent as they are.
 
 Unlike a web page, which its own server could replace, this client is code that you installed.
 """
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
-from crowdveil.accounting.nano import amount_of
+from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
@@ -29,7 +31,8 @@ from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
 from crowdveil.domain import EMPTY
 from crowdveil.entropy import Entropy, SystemEntropy
-from crowdveil.errors import InputError
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.guarantee import round_up
 from crowdveil.sampler import draw
 
 _ME = "me"
@@ -40,10 +43,25 @@ _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What left the device, and the broker's receipt for it."""
+    """What left the device, the broker's receipt for it, the level, and whether that level protects the answers."""
 
     reports: tuple[dict[str, Any], ...]
     receipt: dict[str, Any]
+    level: str
+    protected: bool
+
+
+class MirrorError(CrowdveilError):
+    """The broker's copy of the budget says that more ε was spent than this device knows of; nothing was counted yet."""
+
+    def __init__(self, claimed: float, known: float) -> None:
+        self.claimed, self.known = claimed, known
+        super().__init__(
+            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if "
+            "you answered on another device, or this one was set back, count it with catch_up (crowdveil answer "
+            "catch-up); if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up "
+            "--dismiss)"
+        )
 
 
 class Worker:
@@ -107,23 +125,52 @@ class Worker:
         return self.sign_up(default_level=default_level)
 
     def catch_up(self) -> None:
-        """A device that forgot (it is new, or was set back) starts no lower than what the broker has seen.
+        """A device that forgot (it is new, or was set back) starts no lower than what the broker says was spent.
 
-        And the broker's guard learns the cap where it has another.
+        It believes the broker: a false number uses up the budget for good, so `answer` asks for this call first. And
+        the broker's guard learns the cap where it has another.
         """
-        mirrored, spent = self._account.call("GET", "/workers/me")["budget"], self._storage.spent(_ME)
-        if mirrored["epsilon_spent_nano"] > spent.epsilon or mirrored["rho_spent_nano"] > spent.rho:
-            epsilon, rho = amount_of(mirrored["epsilon_spent_nano"]), amount_of(mirrored["rho_spent_nano"])
+        mirrored = self._mirrored()
+        if self._is_ahead(mirrored):
+            epsilon, rho = from_nano(mirrored["epsilon_spent_nano"]), from_nano(mirrored["rho_spent_nano"])
             key = f"mirror {mirrored['epsilon_spent_nano']} {mirrored['rho_spent_nano']}"
             self.ledger.carry_over(_ME, epsilon=epsilon, rho=rho, key=key)
+        self._agree_on_cap(mirrored["epsilon_cap_nano"])
+
+    def mirror(self) -> tuple[float, float]:
+        """The ε that was spent: as the broker says, and as this device knows."""
+        return from_nano(self._mirrored()["epsilon_spent_nano"]), from_nano(self._storage.spent(_ME).epsilon)
+
+    def dismiss_mirror(self) -> None:
+        """The broker's number is wrong: go on with this device's own until the broker claims still more."""
+        mirrored, spent = self._mirrored(), self._storage.spent(_ME)
+        self._memory.remember("dismissed-epsilon", str(mirrored["epsilon_spent_nano"] - spent.epsilon))
+        self._memory.remember("dismissed-rho", str(mirrored["rho_spent_nano"] - spent.rho))
+
+    def _mirrored(self) -> dict[str, int]:
+        budget: dict[str, int] = self._account.call("GET", "/workers/me")["budget"]
+        return budget
+
+    def _is_ahead(self, mirrored: dict[str, int], *, epsilon: int = 0, rho: int = 0) -> bool:
+        """Whether the broker's sums exceed this device's by more than these amounts."""
+        spent = self._storage.spent(_ME)
+        ahead = mirrored["epsilon_spent_nano"] - spent.epsilon > epsilon
+        return ahead or mirrored["rho_spent_nano"] - spent.rho > rho
+
+    def _check_mirror(self) -> None:
+        """One reply could use up the budget for good: a larger sum than this device's is not counted unasked."""
+        mirrored = self._mirrored()
+        epsilon, rho = (int(self._memory.fact(f"dismissed-{name}") or 0) for name in ("epsilon", "rho"))
+        if self._is_ahead(mirrored, epsilon=epsilon, rho=rho):
+            raise MirrorError(from_nano(mirrored["epsilon_spent_nano"]), from_nano(self._storage.spent(_ME).epsilon))
         self._agree_on_cap(mirrored["epsilon_cap_nano"])
 
     def _agree_on_cap(self, mirrored: int) -> None:
         """What this device remembers counts; one that remembers no cap takes no higher one than the broker was told."""
         known = self._memory.fact("epsilon-cap") or self._memory.fact("first-cap")
         if known is None and 0 < mirrored < self.ledger.budget.cap.epsilon:
-            self._memory.remember("first-cap", repr(amount_of(mirrored)))
-            self.ledger = Ledger(Budget(amount_of(mirrored)), self._storage)
+            self._memory.remember("first-cap", repr(from_nano(mirrored)))
+            self.ledger = Ledger(Budget(from_nano(mirrored)), self._storage)
         if (cap := self.ledger.budget.cap.epsilon) != mirrored:
             self._account.call("PATCH", "/workers/me", {"epsilon_cap_nano": cap})
 
@@ -182,7 +229,7 @@ class Worker:
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
         spends, at_stake = _spends(study, level, codes), _at_stake(study, level)
-        self.catch_up()
+        self._check_mirror()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
             self._account.call("PUT", f"/studies/{study.id}/reservation", reserve)
@@ -226,7 +273,7 @@ class Worker:
         signed = {name: value for name, value in receipt.items() if name != "signature"}
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
-        return Sent(tuple(body["reports"]), receipt)
+        return Sent(tuple(body["reports"]), receipt, body["level"], study.levels[body["level"]].protected)
 
     def label(
         self,
@@ -247,13 +294,13 @@ class Worker:
         if study.pool is None:
             raise InputError("this study is a survey", fix="answer it whole")
         chosen = _level(study, level or self._memory.fact("default_level") or "medium")
-        self.catch_up()
+        self._check_mirror()
         sitting = Sitting(
             study, chosen, self._account, self._memory, self._storage, self.ledger, self._entropy, self._broker_key()
         )
         accounting = "one-by-one" if one_by_one else "summed"
         return [
-            Sent(tuple(body["reports"]), receipt)
+            Sent(tuple(body["reports"]), receipt, chosen.name, chosen.protected)
             for body, receipt in sitting.label(answer, batches=batches, accounting=accounting, worker_code=worker_code)
         ]
 

@@ -1,9 +1,14 @@
 /** The worker's app: chooses the page by the address, keeps the outbox going, and pins its own code. */
 import { h } from "./dom.js";
 import { errorText, language, languages, setLanguage, t } from "./i18n.js";
-import * as pages from "./pages.js";
-import { button, choice, notice, text } from "./render.js";
-import { openStore } from "./store.js";
+import { me } from "./pages/me.js";
+import { privacy } from "./pages/privacy.js";
+import { studies } from "./pages/studies.js";
+import { study } from "./pages/study.js";
+import { welcome } from "./pages/welcome.js";
+import { backLink, button, choice, notice, text } from "./render.js";
+import { Refusal } from "./refusal.js";
+import { lastUse, openStore } from "./store.js";
 import { Device } from "./worker.js";
 
 /** @param {string} id */
@@ -24,13 +29,16 @@ const say = (text) => status.replaceChildren(text);
 const toTop = () => { main.focus(); scrollTo(0, 0); };
 
 let turns = 0;
+let isReplaced = false; // by code that did not wait for the worker
 
 /** Show the page that the address names, unless another was asked for meanwhile. */
 async function show() {
   const turn = ++turns, state = await device.load(), path = location.hash.replace(/^#\/?/, "").split("/");
   showFrame(state.me ? path[0] ?? "" : null);
-  const content = await pageOf({ device, state, release, act, go, show }, path)
-    .catch((error) => [text("h1", "error.title"), notice("bad", errorText(error)), pages.backLink()]);
+  const evictedSince = state.me || state.left ? null : lastUse.read();
+  if (state.me) lastUse.write(new Date().toISOString().slice(0, 10));
+  const content = await pageOf({ device, state, release, act, go, show, evictedSince }, path)
+    .catch((error) => [text("h1", "error.title"), notice("bad", errorText(error)), backLink()]);
   if (turn !== turns) return;
   main.replaceChildren(...content.flatMap((part) => (part instanceof Node ? [part] : [])));
   document.title = `${main.querySelector("h1")?.textContent ?? ""} – crowdveil`;
@@ -41,11 +49,12 @@ async function show() {
 
 /** @type {PageOf} */
 async function pageOf(context, [place = "", id = ""]) {
-  if (!context.state.me) return pages.welcome(context);
-  if (place === "studies" && id) return pages.study(context, id);
-  if (place === "privacy") return pages.privacy(context);
-  if (place === "me") return pages.me(context);
-  return pages.studies(context);
+  if (isReplaced) return [text("h1", "error.title"), notice("bad", t("update.forced"))];
+  if (!context.state.me) return welcome(context);
+  if (place === "studies" && id) return study(context, id);
+  if (place === "privacy") return privacy(context);
+  if (place === "me") return me(context);
+  return studies(context);
 }
 
 /** @param {string | null} place  null before the start: nowhere else to go */
@@ -64,7 +73,11 @@ async function act(work) {
   if (classList.contains("busy")) return;
   classList.add("busy");
   say("");
-  await work().catch((error) => say(errorText(error)));
+  await work().catch(async (error) => {
+    // The question stands on the page.
+    if (error instanceof Refusal && error.key === "mirror.ahead") await show().then(toTop);
+    say(errorText(error));
+  });
   classList.remove("busy");
 }
 
@@ -88,14 +101,23 @@ async function pin() {
   await storage.persist(); // a ledger must not be thrown away to make room
   const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("crowdveil", { createScriptURL: () => "sw.js" });
   const registration = await serviceWorker.register(policy ? policy.createScriptURL("") : "sw.js");
+  let isChosen = false;
   const offer = () => {
     if (!registration.waiting || !serviceWorker.controller) return;
-    const use = button("update.use", () => registration.waiting?.postMessage("use"));
+    const use = button("update.use", () => {
+      isChosen = true;
+      registration.waiting?.postMessage("use");
+    });
     status.replaceChildren(t("update", { release: release.name }), " ", use);
   };
   registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", offer));
   const controlled = serviceWorker.controller !== null;
-  serviceWorker.addEventListener("controllerchange", () => { if (controlled) location.reload(); });
+  // Ours waits until it is chosen; a worker that the server wrote for somebody need not.
+  serviceWorker.addEventListener("controllerchange", () => {
+    if (isChosen) return location.reload();
+    isReplaced = controlled;
+    return void (controlled && show());
+  });
   offer();
 }
 

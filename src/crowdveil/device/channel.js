@@ -4,7 +4,7 @@
  */
 import { canonicalText, sha256Of } from "./canonical.js";
 import { epsilonOf, rhoOf } from "./divergence.js";
-import { count, unfold } from "./forms.js";
+import { count, unfold } from "./channel_encoding.js";
 import { refuseUnless } from "./refusal.js";
 
 const MAX_TABLE_INPUTS = 64;

@@ -24,8 +24,14 @@ export async function setLanguage(wanted) {
   document.documentElement.lang = found.hreflang;
 }
 
-/** A sentence with its values filled in. @param {string} key @param {Values} [values] */
-export const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+/** A sentence with its values filled in; one that counts `n` things has a form for each plural. @param {string} key @param {Values} [values] */
+export function t(key, values = {}) {
+  const form = values.n === undefined ? key : `${key}.${new Intl.PluralRules(language()).select(values.n)}`;
+  return (words[form] ?? words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}
+
+/** The sentence about something that is protected, or else its plain counterpart. @type {ProtectionText} */
+export const protectionText = (isProtected, key, values) => t(`${isProtected ? "protected" : "unprotected"}.${key}`, values);
 
 /** What went wrong, in words. @param {unknown} error */
 export function errorText(error) {
@@ -40,11 +46,12 @@ export const problemText = (code, detail) => words[`problem.${code}`] ?? detail;
 
 /** @param {Refusal} refusal */
 function refusalText({ key, values }) {
-  const exact = `refusal.${key}`, { needed, left, neededRho, leftRho } = values;
+  const exact = `refusal.${key}`, { needed, left, neededRho, leftRho, advice = [] } = values;
   if (!(exact in words)) return t(`refusal.${key.split(".")[0]}`, { got: key });
   // The ledger counts in nano-units; people read ε.
   const amounts = { needed: shownUp(needed), left: shownDown(left), neededRho: shownUp(neededRho), leftRho: shownDown(leftRho) };
-  return t(exact, needed === undefined ? values : amounts);
+  const help = advice.map((/** @type {string} */ name) => t(`advice.${name}`));
+  return [t(exact, needed === undefined ? values : amounts), ...help].join(" ");
 }
 
 /** @type {FormatNumber} */

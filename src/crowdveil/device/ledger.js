@@ -37,19 +37,19 @@ export const sum = (a, b) => ({ epsilon: add(a.epsilon, b.epsilon), rho: add(a.r
 const isFree = ({ epsilon, rho }) => epsilon === 0 && rho === 0;
 
 /** The line that may be added, or a refusal with the numbers. A key charged before costs nothing more. @type {AskToCharge} */
-export function charge(lines, line, cap, since = "") {
+export function charge(lines, line, cap, since = "", advice = ["cap"]) {
   const before = lines.get(line.key), already = spent(lines.values(), since);
   if (before) return before;
   if (isFree(line) || within(sum(already, line), cap)) return { ...line, day: notBefore(lines, line.day) };
-  throw refusal(line, beyond(cap, already));
+  throw refusal(line, beyond(cap, already), advice);
 }
 
 /** A clock that was set back must not put a spend into a year that is over. @type {NotBefore} */
 const notBefore = (lines, day) => [...lines.values()].reduce((latest, line) => (line.day > latest ? line.day : latest), day);
 
-/** @type {OfTwo<Refusal>} */
-export const refusal = (cost, left) =>
-  new Refusal("ledger.refused", { needed: cost.epsilon, left: left.epsilon, neededRho: cost.rho, leftRho: left.rho });
+/** With the names of what would help. @type {RefuseCharge} */
+export const refusal = (cost, left, advice) =>
+  new Refusal("ledger.refused", { needed: cost.epsilon, left: left.epsilon, neededRho: cost.rho, leftRho: left.rho, advice });
 
 /** A line for what was spent elsewhere and is not yet in these, even past the cap: it has been spent. @type {CarryOver} */
 export function carryOver(lines, elsewhere, day) {

@@ -3,21 +3,24 @@
  * what was drawn once is what is shown, sent and sent again. There is no second draw.
  */
 import { sha256 } from "./sha256.js";
-import { charge } from "./ledger.js";
+import { charge, spent, sum, within } from "./ledger.js";
 import { draw, hexadecimal, systemBytes } from "./sampler.js";
 import { cellsOf, chargeOf } from "./study.js";
 import { refuseUnless } from "./refusal.js";
 
 /** Charge, draw and store; or return what was drawn before. @type {Commit} */
-export function commit(store, study, level, answers, { cap, day, since }) {
+export function commit(store, study, level, answers, { cap, day, since, isHeld = false }) {
   const cells = cellsOf(study, level, answers);
   refuseUnless(cells.length > 0, "study.nothing");
   return store.update((rows) => {
     const drawn = rows.outbox.get(study.id);
     if (drawn) return { result: drawn };
     refuseUnless(!rows.ledger.has(study.id), "study.drawn");
-    const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since);
-    const entry = { ...drawEntry(study, level, cells), answers: Object.fromEntries(answers), day };
+    const advice = remedies(study, level, spent(rows.ledger.values(), since), cap, isHeld);
+    const line = charge(rows.ledger, lineOf(study, level, cells, day), cap, since, advice);
+    // One for each question: without any they were forgotten, or stayed on another device.
+    const kept = Object.fromEntries(study.questions.map(({ id }) => [id, answers.get(id) ?? null]));
+    const entry = { ...drawEntry(study, level, cells), answers: kept, day };
     return {
       result: entry,
       writes: [
@@ -27,6 +30,17 @@ export function commit(store, study, level, answers, { cap, day, since }) {
       ],
     };
   });
+}
+
+/**
+ * What helps a worker whose budget is too small: only what works. Fewer answers cost less where skipping is visible, but
+ * the broker's hold is for all questions: they help only once a place is held. @type {Remedies}
+ */
+export function remedies(study, level, used, cap, isHeld) {
+  const fits = (/** @type {Charge} */ charge) => within(sum(used, charge), cap);
+  const isFewer = isHeld && !study.protectsParticipation && [...level.channels.values()].some((channel) => fits(chargeOf([channel], study)));
+  const isHigher = study.levels.some((other) => other.protected && other !== level && fits(other.charge));
+  return [...(isHigher ? ["level"] : []), ...(isFewer ? ["fewer"] : []), "cap"];
 }
 
 /** @type {LineOf} */

@@ -5,6 +5,7 @@
 
 /** @type {Table[]} */
 const TABLES = ["ledger", "outbox", "settings", "drafts"];
+const LAST_USE = "crowdveil-last-use";
 
 /** @type {OpenStore} */
 export async function openStore(name = "crowdveil") {
@@ -13,11 +14,31 @@ export async function openStore(name = "crowdveil") {
   const database = await finished(request);
   return {
     update: (decide) => change(database, decide),
-    clear: () => change(database, (_, transaction) => {
-      TABLES.forEach((table) => transaction.objectStore(table).clear());
-      return {};
-    }),
+    clear: async () => {
+      await change(database, (_, transaction) => {
+        TABLES.forEach((table) => transaction.objectStore(table).clear());
+        return {};
+      });
+      lastUse.clear();
+    },
   };
+}
+
+/** The day of the last use, outside the database: where it is there and the database is empty, the browser has evicted that. */
+export const lastUse = {
+  read: () => safely(() => localStorage.getItem(LAST_USE)),
+  /** @param {string} day */
+  write: (day) => safely(() => localStorage.setItem(LAST_USE, day)),
+  clear: () => safely(() => localStorage.removeItem(LAST_USE)),
+};
+
+/** Where a browser offers no such storage, there is nothing to compare with. @type {Safely} */
+function safely(work) {
+  try {
+    return work();
+  } catch {
+    return null;
+  }
 }
 
 /** @type {Change} */

@@ -4,7 +4,7 @@
  */
 import { sha256Of } from "./canonical.js";
 import { probability, readChannel, rho } from "./channel.js";
-import { checkFields } from "./fields.js";
+import { checkFields } from "./schema_check.js";
 import { add, nanoUp } from "./nano.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 
@@ -142,7 +142,7 @@ export function visible(study, answers) {
   const shown = new Set();
   return study.questions.filter(({ id, show_if: condition }) => {
     const given = condition && shown.has(condition.question) ? answers.get(condition.question) : undefined;
-    const show = !condition || (given !== undefined && condition.any_of.includes(given));
+    const show = !condition || (given != null && condition.any_of.includes(given));
     return show && shown.add(id);
   });
 }
@@ -150,16 +150,20 @@ export function visible(study, answers) {
 /** Every question is reported where participation is protected, else the answered ones. @type {CellsOf} */
 export function cellsOf(study, level, answers) {
   const shown = visible(study, answers).map((question) => question.id);
-  const given = new Map([...answers].filter(([question]) => shown.includes(question)));
+  const given = new Map([...answers].filter(([question, symbol]) => shown.includes(question) && symbol !== null));
   refuseUnless(given.size <= (study.maxAnswers ?? Infinity), "study.tooMany", { most: study.maxAnswers, got: given.size });
   return study.questions.flatMap(({ id, domain }) => {
     const channel = /** @type {Channel} */ (level.channels.get(id)), symbol = given.get(id);
-    if (symbol === undefined) return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];
+    if (symbol == null) return study.protectsParticipation ? [{ question: id, channel, answer: -1 }] : [];
     const answer = symbols(domain).indexOf(symbol);
     refuseUnless(answer >= 0, "answer.option", { question: id });
     return [{ question: id, channel, answer }];
   });
 }
+
+/** What drawing these answers would cost. @type {CostOf} */
+export const costOf = (study, level, answers) =>
+  chargeOf(level.protected ? cellsOf(study, level, answers).map((cell) => cell.channel) : [], study);
 
 /** How sure somebody can be who thought 50:50 between the two answers that this report tells apart best. @type {MostSure} */
 export function mostSure(channel, report) {

@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "cbb78f1c687d2575bf3f1bf84741bae5f695342e2fbce5c69e81003d31e1062c";
+const RELEASE = "b0e324af843d2cd4516c32dfe63312b58ceb137257349fb11d8973a59995be55";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

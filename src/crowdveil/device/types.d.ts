@@ -89,7 +89,8 @@ type Surplus = (before: Line, other: Line, own?: string, theirs?: string) => Lin
 /** More is whatever else must travel. */
 type ExportLedger = (lines: Iterable<Line>, more?: Record<string, unknown>) => string;
 type CarryOver = (lines: Map<string, Line>, elsewhere: Charge, day: string) => Line | null;
-type AskToCharge = (lines: Map<string, Line>, line: Line, cap: Charge, since?: string) => Line;
+type AskToCharge = (lines: Map<string, Line>, line: Line, cap: Charge, since?: string, advice?: string[]) => Line;
+type RefuseCharge = (cost: Charge, left: Charge, advice: string[]) => import("./refusal.js").Refusal;
 
 // the study
 type Question = {
@@ -122,8 +123,8 @@ type Study = {
 };
 
 type LogEntry = { index: number; study: string; sha256: string; day: string; previous: string; entry: string };
-/** Symbols by question. */
-type Answers = Map<string, string>;
+/** Symbols by question; null: the worker would rather not say. */
+type Answers = Map<string, string | null>;
 type Cell = { question: string; channel: Channel; answer: number };
 
 type Refuse = (holds: boolean, key: string, values?: Values) => void;
@@ -144,6 +145,7 @@ type ChargeOf = (channels: Channel[], study: Pick<Study, "protectsParticipation"
 type CheckCharge = (level: any, computed: Charge, isProtected: boolean) => void;
 type CheckFits = (channel: Channel, question: Question, protects: boolean) => void;
 type Visible = (study: Study, answers: Answers) => Question[];
+type CostOf = (study: Study, level: Level, answers: Answers) => Charge;
 type CellsOf = (study: Study, level: Level, answers: Answers) => Cell[];
 
 type Signed = (value: unknown, signature: unknown, publicKey: unknown) => Promise<boolean | null>;
@@ -161,8 +163,10 @@ type Entry = {
   /** Its hash is sent; only this device can take the reports back. */
   withdrawalKey: string;
   /** What was answered; never sent, and can be forgotten. */
-  answers: Record<string, string>;
+  answers: Record<string, string | null>;
   receipt: any;
+  /** It came in a text from another device. */
+  imported?: boolean;
   /** It may have left this device. */
   tried?: boolean;
   /** Whether the receipt is signed by this broker; null where this browser cannot tell. */
@@ -175,9 +179,11 @@ type Commit = (
   study: Study,
   level: Level,
   answers: Answers,
-  setting: { cap: Charge; day: string; since?: string },
+  setting: { cap: Charge; day: string; since?: string; isHeld?: boolean },
 ) => Promise<Entry>;
 
+/** The names of sentences that advise. */
+type Remedies = (study: Study, level: Level, used: Charge, cap: Charge, isHeld: boolean) => string[];
 type LineOf = (study: Study, level: Level, cells: Cell[], day: string) => Line;
 type DrawEntry = (study: Study, level: Level, cells: Cell[]) => Omit<Entry, "answers" | "day">;
 /** Gives what got an answer now. */
@@ -199,6 +205,7 @@ type OpenStore = (name?: string) => Promise<Store>;
 type Decide<T> = (rows: Rows, transaction: IDBTransaction) => { result?: T; writes?: Write[] };
 type Change = <T>(database: IDBDatabase, decide: Decide<T>) => Promise<T>;
 type Finished = <T>(request: IDBRequest<T>) => Promise<T>;
+type Safely = <T>(work: () => T) => T | null;
 type Store = { update: <T>(decide: Decide<T>) => Promise<T>; clear: () => Promise<void> };
 
 // the worker and the pages
@@ -230,13 +237,44 @@ type Card = {
   protects_participation: boolean;
   linkable: boolean;
 };
-type Draft = { level: string; expires: string; answers: Record<string, string> };
-type State = { me: Me | undefined; lines: Map<string, Line>; outbox: Map<string, Entry>; drafts: Map<string, Draft> };
+type Draft = { level: string; expires: string; answers: Record<string, string | null> };
+type State = {
+  me: Me | undefined;
+  lines: Map<string, Line>;
+  outbox: Map<string, Entry>;
+  drafts: Map<string, Draft>;
+  /** What the broker's copy says was spent, where that is more than is known here and nobody has decided yet. */
+  claim: Charge | undefined;
+  /** The worker left this site and kept the ledger. */
+  left: { day: string; me: Me } | undefined;
+};
+
+// taking over a text
+type Moved = { lines: Line[]; entries: Entry[]; me: Me | undefined };
+type ReadMoved = (text: string) => Moved;
+type KnownEntry = (entry: Entry) => Entry;
+type Takeover = {
+  /** New lines of the ledger, and what they cost. */
+  n: number;
+  epsilon: number;
+  draws: number;
+  /** Unsent draws of another account, which stay there. */
+  foreign: number;
+  before: Me | undefined;
+  after: Me | undefined;
+  accountLeft: boolean;
+  writes: Write[];
+  me: Me | undefined;
+};
+type PlanTakeover = (rows: Rows, moved: Moved, isGone: boolean) => Takeover;
+type Stricter = (mine: string | undefined, other: string) => string;
+type WaitForWorker = (entry: Entry) => Entry;
+type ChangesOf = (plan: Takeover) => Child[];
 type Budget = { cap: Charge; used: Charge; left: Charge; share: number };
 type Child = Node | string | number | Record<string, any> | null | undefined | false;
 /** What a sentence of the catalogue is filled in with. */
 type Values = Record<string, any>;
-type Field = { id: string; legend: string; answer: string | undefined; onAnswer: OnAnswer };
+type Field = { id: string; legend: string; answer: string | null | undefined; onAnswer: OnAnswer };
 type Parts = (...parts: (Child | Child[])[]) => HTMLElement;
 type Make = (tag: string, ...parts: (Child | Child[])[]) => HTMLElement;
 type Notice = (kind: "good" | "warn" | "bad", ...content: (Child | Child[])[]) => HTMLElement;
@@ -246,7 +284,13 @@ type SetAttribute = (element: HTMLElement, name: string, value: any) => void;
 type ProblemText = (code: string, detail: string) => string;
 type FormatNumber = (value: number, how: Intl.NumberFormatOptions) => string;
 type Says = (tag: string, key: string, values?: Values) => HTMLElement;
-type Button = (key: string, onclick: () => unknown, kind?: string) => HTMLElement;
+type Button = (key: string, onclick: () => unknown, kind?: string, values?: Values) => HTMLElement;
+type ProtectionText = (isProtected: boolean, key: string, values?: Values) => string;
+type AnswerPanel = (isProtected: boolean, content: string) => HTMLElement;
+type ClaimQuestion = (context: Context) => Child;
+type LeaveButton = (context: Context) => HTMLElement;
+type EarlierUse = (state: State, evictedSince: string | null) => HTMLElement;
+type Column = (name: string, value: string) => HTMLElement;
 type QuestionField = (question: Question, answer: Field["answer"], onAnswer: OnAnswer) => HTMLElement;
 /** All are the symbols, or the boxes that can be ticked. */
 type Control = (field: Field, all: string[]) => Child[];
@@ -258,11 +302,11 @@ type Radio = (
 type Choice = (
   label: string, values: string[], current: string, onchoice: (value: any) => void, words: (value: string) => string,
 ) => HTMLElement;
-type Panel = (kind: string, drawing: "lock" | "send" | "eye", title: string, content: string) => HTMLElement;
+type Panel = (kind: string, drawing: "lock" | "send" | "eye" | "warn", title: string, content: string) => HTMLElement;
 /** Spelled is a symbol of a channel: ∅, an option, a level, ticked boxes or a subset. */
 type InWords = (spelled: unknown, domain?: any) => string;
-/** undefined: skipped */
-type OnAnswer = (symbol: string | undefined) => void;
+/** null: would rather not say; undefined: nothing chosen */
+type OnAnswer = (symbol: string | null | undefined) => void;
 type Context = {
   device: import("./worker.js").Device;
   state: State;
@@ -270,6 +314,8 @@ type Context = {
   show: () => Promise<void>;
   go: (work: () => Promise<unknown>, said?: (result: any) => string) => Promise<void>;
   release: { name: string; signed: boolean };
+  /** The day of the last use, where the browser has evicted what was stored; else null. */
+  evictedSince: string | null;
 };
 type PageOf = (context: Context, path: string[]) => Promise<Child[]>;
 type StudyPage = (context: Context, id: string) => Promise<Child[]>;
@@ -277,7 +323,7 @@ type AfterAsking = (key: string, work: () => unknown) => HTMLElement;
 type TakeBack = (context: Context, entry: Entry) => Child;
 type Page = (context: Context) => Promise<Child[]>;
 /** A control that changes what was chosen. */
-type ChoiceOf = (label: string, chosen: Me) => HTMLElement;
+type ChoiceOf = (label: string, chosen: Me, onchoice?: () => void) => HTMLElement;
 type LevelLabel = (name: string, help: string) => Child[];
 /** The cap is in ε, for people; what is kept is in nano-units. */
 type Save = (device: Context["device"], chosen: Me, go: Context["go"], said?: () => string) => Promise<void>;

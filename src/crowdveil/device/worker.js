@@ -1,14 +1,16 @@
 /** What a worker does, step by step, without any page: join, open a study, accept, protect, send, move, leave. */
 import { Offline, Problem, api } from "./api.js";
-import { beyond, capOf, carryOver, exportLedger, importLedger, merge, share, spent } from "./ledger.js";
+import { beyond, capOf, carryOver, exportLedger, share, spent } from "./ledger.js";
 import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal, refuseUnless } from "./refusal.js";
 import { signed } from "./signature.js";
-import { checkEntry, readStudy } from "./study.js";
+import { chargeOf, checkEntry, readStudy } from "./study.js";
+import { planTakeover, readMoved, waitForWorker } from "./takeover.js";
 
 /** Refusals for which the broker looked whether it has this very submission, and has not. */
 const LOOKED = ["over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn"];
 
+const RHO_TOLERANCE = 1.001; // it is searched; two browsers may stop a little apart
 const MOST_CAP = 100e9; // the broker's copy takes no higher one
 
 const today = () => new Date().toISOString().slice(0, 10);
@@ -32,7 +34,7 @@ export class Device {
 
   load() {
     return this.store.update(({ settings, ledger, outbox, drafts }) => ({
-      result: { me: settings.get("me"), lines: ledger, outbox, drafts },
+      result: { me: settings.get("me"), lines: ledger, outbox, drafts, claim: settings.get("claim"), left: settings.get("left") },
     }));
   }
 
@@ -46,9 +48,12 @@ export class Device {
     return this.store.update(({ settings }) => ({ result: settings.get(key) }));
   }
 
-  /** @param {Partial<Me>} changed */
+  /** Whoever had left this site comes back to the same account; the broker's key is believed anew. @param {Partial<Me>} changed */
   async saveMe(changed) {
-    await this.store.update(({ settings }) => ({ writes: setMe({ ...settings.get("me"), ...changed }) }));
+    await this.store.update(({ settings }) => {
+      const { brokerKey, ...before } = settings.get("left")?.me ?? {};
+      return { writes: [...setMe({ ...before, ...settings.get("me"), ...changed }), { table: "settings", key: "left" }] };
+    });
     if (changed.cap || changed.level || changed.period) await this.meetMirror();
   }
 
@@ -137,7 +142,7 @@ export class Device {
 
   /** Hold a place at this level and begin a draft. @type {ByLevel} */
   async accept(study, level) {
-    await this.meetMirror();
+    await this.checkMirror();
     const { expires } = await this.reserve(study, level);
     await this.put("drafts", study.id, { level, expires, answers: {} });
   }
@@ -169,20 +174,33 @@ export class Device {
 
   /** Charge, draw, store. A device that was set back learns first what it has forgotten. @type {Protect} */
   async protect(study, levelName, answers) {
-    await this.meetMirror();
-    const { me, outbox } = await this.load(), level = study.levels.find((each) => each.name === levelName);
+    await this.checkMirror();
+    const { me, outbox, drafts } = await this.load(), level = study.levels.find((each) => each.name === levelName);
     if (!me || !level) throw new Refusal("study.level", { got: levelName });
     // Reports that would not be taken must not cost anything.
     if (!outbox.has(study.id)) await this.reserve(study, levelName);
-    return commit(this.store, study, level, answers, { cap: capOf(me.cap), day: today(), since: since(me) });
+    const isHeld = (drafts.get(study.id)?.expires ?? "") > new Date().toISOString();
+    return commit(this.store, study, level, answers, { cap: capOf(me.cap), day: today(), since: since(me), isHeld });
   }
 
   /** Send this draw, now or as soon as there is a network. @param {string} id */
   async release(id) {
-    const { outbox } = await this.load();
+    const { outbox } = await this.load(), entry = outbox.get(id);
+    if (entry?.imported) await this.checkCharged(entry);
     // Another tab may have sent it or taken it back.
-    if (["drawn", "unknown"].includes(outbox.get(id)?.state ?? "")) await setEntry(this.store, id, { state: "waiting" });
+    if (["drawn", "unknown"].includes(entry?.state ?? "")) await setEntry(this.store, id, { state: "waiting" });
     return this.sendAll();
+  }
+
+  /** A draw that came in a text leaves only if the ledger here has a charge for all of it. @param {Entry} entry */
+  async checkCharged({ study: id, body }) {
+    const { study } = await this.openStudy(id), { lines } = await this.load();
+    const level = study.levels.find((each) => each.name === body.level), channels = body.reports.map(({ question }) => level?.channels.get(question));
+    const used = channels.flatMap((channel, i) => (channel && channel.sha256 === body.reports[i]?.channel ? [channel] : []));
+    const cost = chargeOf(level?.protected ? used : [], study);
+    const charged = spent([...lines.values()].filter(({ key }) => key.split(" ")[0] === id));
+    const isKnown = level !== undefined && used.length === channels.length && body.study_sha256 === study.sha256 && lines.has(id);
+    refuseUnless(isKnown && cost.epsilon <= charged.epsilon && cost.rho <= charged.rho * RHO_TOLERANCE, "ledger.uncharged");
   }
 
   sendAll() {
@@ -236,26 +254,28 @@ export class Device {
     return exportLedger(lines.values(), { me, outbox: [...outbox.values()].map((entry) => ({ ...entry, answers: {} })) });
   }
 
-  /** No spend forgotten, nothing drawn again, no cap raised, no account replaced by another. @param {string} text */
+  /** What taking over a text would change here. @param {string} text */
+  async planMoveIn(text) {
+    const moved = readMoved(text), isGone = await this.isAccountGone();
+    return this.store.update((rows) => ({ result: planTakeover(rows, moved, isGone) }));
+  }
+
+  /** No spend forgotten, nothing drawn again, no cap raised, no level lowered, no account replaced by another. @param {string} text */
   async moveIn(text) {
-    const { lines, outbox: entries = [], me: other } = importLedger(text);
-    refuseUnless(Array.isArray(entries) && (!other || Number.isSafeInteger(other.cap)), "ledger.format");
-    const isGone = await this.ask(known(api.me), isOfBroker).then(() => false, () => true);
-    const result = await this.store.update(({ ledger, outbox, settings }) => {
-      const more = merge(ledger, lines, drawsOf(outbox.values()), drawsOf(entries)), mine = settings.get("me") ?? other;
-      const { token, renewAfter } = mine?.token && !(isGone && other?.token) ? mine : other ?? {};
-      const me = { ...other, ...mine, token, renewAfter, level: other?.level, cap: Math.min(mine?.cap, other?.cap) };
-      /** @type {Write[]} */
-      const writes = more.map((value) => ({ table: "ledger", key: value.key, value }));
-      for (const value of entries) if (!outbox.has(value.study)) writes.push({ table: "outbox", key: value.study, value });
-      if (other) writes.push(...setMe(me));
-      return { result: { n: more.length, left: other?.token && other.token !== token }, writes };
+    const moved = readMoved(text), isGone = await this.isAccountGone();
+    const result = await this.store.update((rows) => {
+      const plan = planTakeover(rows, moved, isGone);
+      return { result: plan, writes: [...plan.writes, ...(plan.me ? setMe(plan.me) : [])] };
     });
     await this.meetMirror();
     return result;
   }
 
-  /** Start no lower than what the broker's copy says was spent, and tell it the cap, where it can be asked. */
+  isAccountGone() {
+    return this.ask(known(api.me), isOfBroker).then(() => false, () => true);
+  }
+
+  /** Ask what the broker's copy says was spent, and tell it the cap, where it can be asked. */
   async meetMirror() {
     const told = await this.ask(api.me, isAway);
     const { epsilon_spent_nano: epsilon, rho_spent_nano: rho, epsilon_cap_nano: cap } = told?.budget ?? {};
@@ -263,14 +283,39 @@ export class Device {
     const { me, earlier } = await this.store.update(({ ledger, settings }) => {
       const me = settings.get("me"), all = spent(ledger.values());
       // ε is exact on both sides; ρ is searched, and a hair more of it alone is nothing forgotten.
-      const line = epsilon > all.epsilon ? carryOver(ledger, { epsilon, rho }, today()) : null;
+      const isAhead = epsilon - all.epsilon > (settings.get("dismissed") ?? 0);
       const result = { me, earlier: beyond(all, spent(ledger.values(), since(me))).epsilon };
-      return { result, writes: line ? [{ table: "ledger", key: line.key, value: line }] : [] };
+      return { result, writes: [{ table: "settings", key: "claim", value: isAhead ? { epsilon, rho } : undefined }] };
     });
     // The broker's guard never forgets, so it is told the cap on top of what earlier periods spent.
     const wanted = { default_level: me?.level, epsilon_cap_nano: Math.min((me?.cap ?? 0) + earlier, MOST_CAP) };
     if (cap === wanted.epsilon_cap_nano && told.default_level === me?.level) return;
     await this.ask((token) => api.change(token, wanted), isAway);
+  }
+
+  /** One reply could use up the budget for good: before a larger sum is counted, the worker is asked. */
+  async checkMirror() {
+    await this.meetMirror();
+    const { claim } = await this.load();
+    refuseUnless(!claim, "mirror.ahead");
+  }
+
+  /** Start no lower than what the broker's copy says was spent. */
+  countClaim() {
+    return this.store.update(({ ledger, settings }) => {
+      const claim = settings.get("claim"), line = claim ? carryOver(ledger, claim, today()) : null;
+      /** @type {Write[]} */
+      const writes = line ? [{ table: "ledger", key: line.key, value: line }] : [];
+      return { writes: [...writes, { table: "settings", key: "claim" }] };
+    });
+  }
+
+  /** Not asked again until the broker's copy is ahead by still more. */
+  dismissClaim() {
+    return this.store.update(({ ledger, settings }) => {
+      const ahead = (settings.get("claim")?.epsilon ?? 0) - spent(ledger.values()).epsilon;
+      return { writes: [{ table: "settings", key: "dismissed", value: ahead }, { table: "settings", key: "claim" }] };
+    });
   }
 
   async exportData() {
@@ -279,7 +324,22 @@ export class Device {
     return JSON.stringify({ device, broker }, null, 2);
   }
 
-  async leave() {
+  /** Stop here and keep what was spent and drawn: a later return counts on from it. Nothing is sent meanwhile. */
+  async leaveSite() {
+    const { drafts } = await this.load();
+    for (const id of drafts.keys()) await this.giveBack(id).catch(orElse(isOfBroker, nothing));
+    await this.store.update((rows) => {
+      const forgotten = [...rows.settings.keys()].filter((key) => key !== "language" && key !== "left");
+      return { writes: [
+        ...forgotten.map((key) => ({ table: /** @type {const} */ ("settings"), key })),
+        ...[...rows.drafts.keys()].map((key) => ({ table: /** @type {const} */ ("drafts"), key })),
+        ...[...rows.outbox].map(([key, entry]) => ({ table: /** @type {const} */ ("outbox"), key, value: waitForWorker(entry) })),
+        { table: "settings", key: "left", value: { day: today(), me: rows.settings.get("me") } },
+      ] };
+    });
+  }
+
+  async deleteEverything() {
     await this.ask(api.leave, isUnknown);
     await this.store.clear();
   }
@@ -292,9 +352,6 @@ async function checkedStudy(answer, id) {
   const problem = !["pilot", "open"].includes(answer.state) ? "not-open" : answer.places === false ? "no-money" : "";
   return { study, isSigned, problem, warnings: answer.warnings ?? [] };
 }
-
-/** @type {DrawsOf} */
-const drawsOf = (entries) => new Map([...entries].map((entry) => [entry.study, entry.idempotencyKey]));
 
 /** What is not there has no name: canonical text knows no "undefined". @type {SetMe} */
 const setMe = (me) => [{ table: "settings", key: "me", value: JSON.parse(JSON.stringify(me)) }];

@@ -33,15 +33,17 @@ def cache_of(path: str | Path) -> Path:
     return path.with_name(f".{path.name}.codes.arrow")
 
 
-def read_reports_cached(path: str | Path, domain: Domain | None = None, *, cache: bool = True) -> Reports:
+def read_reports_cached(
+    path: str | Path, domain: Domain | None = None, *, cache: bool = True, normalize: bool = False
+) -> Reports:
     """Like `read_reports`; the second reading of a large file is instant."""
     if not cache or not Path(path).is_file():
-        return read_reports(path, domain)
-    seal = _seal(Path(path), domain)
+        return read_reports(path, domain, normalize=normalize)
+    seal = _seal(Path(path), domain, normalize)
     kept = _kept(cache_of(path), seal)
     if kept is not None:
         return kept
-    reports = read_reports(path, domain)
+    reports = read_reports(path, domain, normalize=normalize)
     if len(reports) >= WORTHWHILE:
         # A folder that cannot be written to only means reading the file again next time.
         with contextlib.suppress(OSError):
@@ -49,10 +51,10 @@ def read_reports_cached(path: str | Path, domain: Domain | None = None, *, cache
     return reports
 
 
-def _seal(path: Path, domain: Domain | None) -> str:
+def _seal(path: Path, domain: Domain | None, normalize: bool) -> str:
     """Changes whenever the file, its channels or the wanted domain do: size, time and samples of the content."""
     known = path.stat()
-    digest = hashlib.sha256(f"{FORMAT} {known.st_size} {known.st_mtime_ns}".encode())
+    digest = hashlib.sha256(f"{FORMAT} {known.st_size} {known.st_mtime_ns} {normalize}".encode())
     with path.open("rb") as stream:
         for place in (0, known.st_size // 2, max(known.st_size - _SAMPLE, 0)):
             stream.seek(place)

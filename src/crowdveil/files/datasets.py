@@ -22,7 +22,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
             f"there is no folder {str(chosen)!r} of datasets"
             if chosen
             else "the folder with the datasets is not named",
-            fix=f"give --data DIR or set {VARIABLE} to a folder that holds e.g. rte/answers.csv and rte/truth.csv",
+            fix=f"name it, or set {VARIABLE} to a folder that holds e.g. rte/answers.csv and rte/truth.csv",
         )
     return Path(chosen)
 

@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import FileError
 from crowdveil.estimate import Estimate, Skills
+from crowdveil.files.paths import start_beside as start_beside
 from crowdveil.files.reports import domain_from_json, domain_json
-from crowdveil.files.write import coded_column, id_texts, write_table
+from crowdveil.files.write import id_texts, label_column, write_table
 
 FORMAT = "crowdveil-start/1"
 _KEPT = "parameter:"
-
-
-def start_beside(path: str | Path) -> Path:
-    """Where the warm start of an estimates file stands: estimates.csv has estimates.csv.start.npz."""
-    path = Path(path)
-    return path.with_name(path.name + ".start.npz")
 
 
 def write_estimates(path: str | Path, estimate: Estimate) -> None:
@@ -34,7 +29,7 @@ def write_estimates(path: str | Path, estimate: Estimate) -> None:
     answered = estimate.answered
     columns: dict[str, Any] = {
         "question": pa.array(id_texts(estimate.questions), pa.string()),
-        "value": _values(estimate),
+        "value": _values(path, estimate),
         "confidence": pa.array(estimate.confidence.astype(np.float64), mask=~answered),
         "low": pa.array(estimate.low.astype(np.float64), mask=~answered),
         "high": pa.array(estimate.high.astype(np.float64), mask=~answered),
@@ -71,7 +66,7 @@ def read_start(path: str | Path) -> Estimate:
     """The earlier estimate of an estimates file, as far as a warm start needs it: parameters, no values."""
     beside = start_beside(path)
     if not beside.is_file():
-        raise FileError(f"there is no {beside.name} to start from", fix="infer without --start")
+        raise FileError(f"there is no {beside.name} to start from", fix="infer without a start")
     try:
         with np.load(beside, allow_pickle=False) as stored:
             head = json.loads(str(stored["head"]))
@@ -81,7 +76,7 @@ def read_start(path: str | Path) -> Estimate:
             raise ValueError(head["format"])
         domain = domain_from_json(head["domain"])
     except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile):
-        fix = "infer without --start"
+        fix = "infer without a start"
         raise FileError("this is not the start of an estimate", fix=fix, source=beside.name) from None
     none: NDArray[Any] = np.empty(0)
     unknown = np.zeros(len(workers))
@@ -89,8 +84,7 @@ def read_start(path: str | Path) -> Estimate:
     return Estimate(head["method"], domain, none, none, none, none, none, skills=skills, parameters=parameters)
 
 
-def _values(estimate: Estimate) -> Any:
+def _values(path: str | Path, estimate: Estimate) -> Any:
     if not estimate.categorical:
         return pa.array(estimate.value.astype(np.float64), mask=~estimate.answered)
-    texts = [*estimate.domain.symbols, None]
-    return coded_column(np.where(estimate.value < 0, len(texts) - 1, estimate.value), texts)
+    return label_column(path, estimate.value, estimate.domain)

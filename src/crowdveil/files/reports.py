@@ -7,6 +7,7 @@ channels is refused, never read as unprotected; a file with answers is read thro
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from crowdveil.channel.joint import JointChannel
 from crowdveil.domain import Choices, Domain, Scale
 from crowdveil.errors import FileError, InputError
 from crowdveil.files.answers import answers_in, refuse_duplicates
+from crowdveil.files.paths import is_stream
+from crowdveil.files.paths import sidecar as sidecar
 from crowdveil.files.problems import no_channel_column, not_a_number, unknown_channel, unknown_report
-from crowdveil.files.table import TextTable, both_ids, read_table
+from crowdveil.files.table import TextTable, both_ids, parse_label, read_table
 from crowdveil.files.write import coded_column, id_texts, is_parquet, write_table
 from crowdveil.reports import AnyChannel, Reports
 
@@ -32,18 +35,31 @@ FORMAT = "crowdveil-channels/1"
 METADATA_KEY = b"crowdveil-channels"
 
 
-def read_reports(path: str | Path, domain: Domain | None = None) -> Reports:
-    """Read reports with their channels, or unprotected answers through the identity channel."""
-    reports = _read(path, domain)
+def read_reports(
+    path: str | Path,
+    domain: Domain | None = None,
+    *,
+    worker: str | None = None,
+    question: str | None = None,
+    answer: str | None = None,
+    normalize: bool = False,
+) -> Reports:
+    """Read reports with their channels, or unprotected answers through the identity channel.
+
+    `worker`, `question` and `answer` name the columns where the file names them otherwise. `normalize` joins spellings
+    of an answer that differ only in white space, case or Unicode form; otherwise these are refused.
+    """
+    names = {"worker": worker, "question": question, "answer": answer}
+    reports = _read(path, domain, names, normalize)
     # The texts are codes by now; Arrow would keep their memory for more texts while a fit wants it for itself.
     pa.default_memory_pool().release_unused()
     return reports
 
 
-def _read(path: str | Path, domain: Domain | None) -> Reports:
-    table = read_table(path, ["worker", "question", ("report", "answer")], optional=["channel"])
+def _read(path: str | Path, domain: Domain | None, names: Mapping[str, str | None], normalize: bool) -> Reports:
+    table = read_table(path, ["worker", "question", ("report", "answer")], optional=["channel"], names=names)
     if "report" not in table:
-        return Reports.unprotected(answers_in(table, domain))
+        return Reports.unprotected(answers_in(table, domain, normalize=normalize))
     channels, own_domain = channels_beside(Path(path), table.metadata.get(METADATA_KEY))
     return reports_in(table, channels, domain or own_domain)
 
@@ -57,27 +73,25 @@ def reports_in(table: TextTable, channels: tuple[AnyChannel, ...], domain: Domai
     return Reports(worker, question, report, channel, workers, questions, channels, domain, number)
 
 
-def sidecar(path: str | Path) -> Path:
-    """Where the channels of a CSV file stand: reports.csv has reports.csv.channels.json."""
-    path = Path(path)
-    return path.with_name(path.name + ".channels.json")
-
-
 def channels_json(channels: tuple[AnyChannel, ...], domain: Domain) -> dict[str, object]:
     """The channels and the domain they share, as they travel with reports."""
     return {"format": FORMAT, "domain": domain_json(domain), "channels": [channel.to_json() for channel in channels]}
 
 
 def domain_json(domain: Domain) -> dict[str, object]:
-    """A domain as JSON: exact decimals as text."""
+    """A domain as JSON: exact decimals as text; `labels` names the type of options that are no texts."""
     if isinstance(domain, Choices):
-        return {"options": list(domain.options)}
+        kinds = {type(label) for label in domain.labels}
+        kind = kinds.pop().__name__ if len(kinds) == 1 else "str"
+        return {"options": list(domain.options)} | ({} if kind == "str" else {"labels": kind})
     return {"scale": [str(domain.low), str(domain.high), str(domain.step)]}
 
 
 def domain_from_json(data: Any) -> Domain:
     """The domain that `domain_json` spelled."""
     match data:
+        case {"options": list(options), "labels": ("int" | "float" | "bool") as kind}:
+            return Choices(tuple(parse_label(option, kind) for option in options))
         case {"options": list(options)}:
             return Choices(tuple(options))
         case {"scale": [low, high, step]}:
@@ -124,9 +138,10 @@ def channels_beside(path: Path, inside: bytes | None = None) -> tuple[tuple[AnyC
         if text is None and candidate.is_file():
             text, source = candidate.read_bytes(), candidate.name
     if text is None:
+        put = "send Parquet, which holds them" if is_stream(path) else f"put {beside[0].name} beside it"
         raise FileError(
             "the file has reports but no channels, so nobody can tell how they were randomised",
-            fix=f"put {beside[0].name} beside it, or name the column 'answer' if these are unprotected answers",
+            fix=f"{put}, or name the column 'answer' if these are unprotected answers",
             source=path.name,
             field="report",
         )

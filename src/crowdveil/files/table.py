@@ -1,12 +1,16 @@
-"""The door: CSV and Parquet files become columns of text, or are refused with the row at which they go wrong.
+"""The door: files become columns of text, or are refused with the row at which they go wrong.
 
-Rows are counted as an editor shows the lines of a CSV file: the header is row 1. A Parquet file has no header row; its
-rows are counted from 1.
+CSV (with commas, semicolons or tabs), JSON Lines, Parquet and Arrow files, also packed (gzip, Zstandard, bzip2), from
+standard input ("-"), and folders or globs of Parquet files. Rows are counted as an editor shows the lines of a CSV or
+JSON Lines file, in which the header is row 1 of a CSV file. Parquet and Arrow files have no header; their rows are
+counted from 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,21 +21,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from crowdveil.domain import Label
 from crowdveil.errors import FileError
 from crowdveil.exact import decimal_text
-from crowdveil.files.csv_faults import count_quotes, csv_fault, header_of, line_of, refuse_open_quote
+from crowdveil.files.columns import Columns, Needed, list_needed
+from crowdveil.files.columns import find_columns as find_columns
+from crowdveil.files.csv_faults import (
+    count_quotes,
+    csv_fault,
+    find_separator,
+    header_of,
+    line_of,
+    refuse_open_quote,
+)
 from crowdveil.files.problems import Problem, empty_id, no_rows
+from crowdveil.files.sources import PARQUET, Source, Unpacked, find_files, read_first_bytes
 from crowdveil.progress import ToldFile, tell
 
 _MANY_ROWS = 200_000
 # Rows of a Parquet file that are read at once.
 _SLICE = 1 << 20
-# Our own errors show so much of a header.
-_MOST_NAMES, _MOST_TEXT = 20, 200
-_SAME = {"task": "question", "label": "answer"}
+_ARROW, _JSON_LINES = (".arrow", ".feather", ".ipc"), (".jsonl", ".ndjson")
+# What names nobody: an empty cell, and how programs write a missing number.
+_NOBODY = frozenset({None, "nan", "NaN", "NAN"})
+_EXCEL = (".xlsx", ".xls", ".ods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +59,14 @@ class TextTable:
     source: str
     first_row: int
     metadata: dict[bytes, bytes]
-    path: Path | None = None
+    path: Source | None = None
     """The CSV file, whose rows an editor counts otherwise where cells have line breaks or lines are blank."""
+    label_type: type[Label] = str
+    """What the answers are where the source has types: text, whole number, number or truth value."""
+    categories: tuple[Label, ...] = ()
+    """The options that the source itself lists, in its order."""
+    parts: tuple[tuple[str, int], ...] = ()
+    """The files of a folder and how many rows each has."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -51,22 +74,26 @@ class TextTable:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
 
+    def label(self, text: str) -> Label:
+        """The answer that a text of this table spells."""
+        return parse_label(text, self.label_type.__name__)
+
     def coded(self, name: str) -> tuple[NDArray[np.int32], list[str | None]]:
-        """Codes into the distinct texts of a column; nulls and empty cells share the entry None."""
+        """Codes into the distinct texts of a column; null, empty and blank cells are None."""
         encoded = pc.dictionary_encode(self.columns[name], null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = pa.chunked_array(encoded.chunks).unify_dictionaries().combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-        return codes, [None if text == "" else text for text in encoded.dictionary.to_pylist()]
+        return codes, [None if text is None or not text.strip() else text for text in encoded.dictionary.to_pylist()]
 
     def ids(self, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        """Codes and dictionary of an id column; an empty id is refused."""
+        """Codes and dictionary of an id column; an empty id, or the text nan, is refused."""
         codes, texts = self.coded(name)
-        if None in texts:
-            row = int(np.argmax(codes == texts.index(None)))
-            raise self.refuse(empty_id(name), row)
+        if not _NOBODY.isdisjoint(texts):
+            place = next(place for place, text in enumerate(texts) if text in _NOBODY)
+            raise self.refuse(empty_id(name), int(np.argmax(codes == place)))
         ids = np.empty(len(texts), dtype=object)
         ids[:] = texts
         return codes, ids
@@ -77,8 +104,32 @@ class TextTable:
 
     def wrong(self, problem: str, index: int, field: str, fix: str) -> FileError:
         """The error for the row at `index`."""
-        row = index + self.first_row if self.path is None else line_of(self.path, index)
-        return FileError(problem, fix=fix, row=row, field=field, source=self.source)
+        source, row = self.locate(index)
+        return FileError(problem, fix=fix, row=row, field=field, source=source)
+
+    def locate(self, index: int) -> tuple[str, int]:
+        """The file in which the row at `index` stands, and its number there."""
+        for source, n_rows in self.parts:
+            if index < n_rows:
+                return source, index + self.first_row
+            index -= n_rows
+        return self.source, index + self.first_row if self.path is None else line_of(self.path, index)
+
+
+def parse_label(text: str, kind: str) -> Label:
+    """The label of that type which a text spells.
+
+    >>> parse_label("1", "int"), parse_label("true", "bool"), parse_label("0.5", "float")
+    (1, True, 0.5)
+    """
+    match kind:
+        case "bool":
+            return text == "true"
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+    return text
 
 
 def both_ids(table: TextTable) -> tuple[tuple[NDArray[np.int32], NDArray[Any]], tuple[NDArray[np.int32], NDArray[Any]]]:
@@ -90,121 +141,172 @@ def both_ids(table: TextTable) -> tuple[tuple[NDArray[np.int32], NDArray[Any]], 
     return workers, questions
 
 
-def read_table(path: str | Path, needed: Sequence[str | tuple[str, ...]], *, optional: Sequence[str] = ()) -> TextTable:
-    """Read the needed columns (a tuple names alternatives) and the optional ones, all as text."""
-    path = Path(path)
-    _check_readable(path)
-    if path.stat().st_size == 0:
-        raise FileError(f"the file {path} is empty", fix=f"it needs a header row with {_spelled(needed)}")
-    reader = _read_parquet if path.suffix.lower() in (".parquet", ".pq") else _read_csv
-    table = reader(path, needed, optional)
+def read_table(
+    path: str | Path, needed: Needed, *, optional: Sequence[str] = (), names: Mapping[str, str | None] | None = None
+) -> TextTable:
+    """Read the needed columns (a tuple names alternatives) and the optional ones, all as text.
+
+    `names` maps our names to the file's own where these are others than ours.
+    """
+    columns = Columns(needed, optional, names)
+    files = find_files(path)
+    tables = [_read_file(source, columns) for source in files]
+    table = tables[0] if len(tables) == 1 else _join(tables, str(path))
     if len(table) == 0:
         raise FileError(no_rows(path).sentence, fix=no_rows(path).fix)
     return table
 
 
-def _check_readable(path: Path) -> None:
-    try:
-        _check_kind(path)
-        path.open("rb").close()
-    except PermissionError:
-        # Of the file, or of a folder on the way to it.
-        raise FileError(f"the file {path} may not be read by you", fix="change its permissions") from None
+def _join(tables: list[TextTable], source: str) -> TextTable:
+    """The rows of several Parquet files, which must have the same columns and the same channels."""
+    first = tables[0]
+    for table in tables[1:]:
+        if set(table.columns) != set(first.columns):
+            raise FileError(f"{table.source} has other columns than {first.source}", fix="keep one kind of file there")
+        if table.metadata.get(_CHANNELS) != first.metadata.get(_CHANNELS):
+            raise FileError(f"{table.source} has other channels than {first.source}", fix="infer from each by itself")
+        if table.label_type is not first.label_type:
+            problem = f"answers are of another type in {table.source} than in {first.source}"
+            raise FileError(problem, fix="give both files the same type")
+    columns = {
+        name: pa.chunked_array([chunk for table in tables for chunk in table.columns[name].chunks], pa.string())
+        for name in first.columns
+    }
+    parts = tuple((table.source, len(table)) for table in tables)
+    return TextTable(columns, source, 1, first.metadata, label_type=first.label_type, parts=parts)
 
 
-def _check_kind(path: Path) -> None:
-    if path.is_dir():
-        raise FileError(f"{path} is a folder", fix="name a file in it")
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path} can be read only once, and a table is read twice", fix="save it as a file first")
-    if not path.exists():
-        raise FileError(f"the file {path} does not exist", fix="check the name")
+_CHANNELS = b"crowdveil-channels"
 
 
-def find_columns(
-    names: Sequence[str], needed: Sequence[str | tuple[str, ...]], optional: Sequence[str], source: str
-) -> dict[str, str]:
-    """Our name → the file's name for every column that is wanted."""
-    found: dict[str, str] = {}
-    for name in names:
-        ours = _SAME.get(name.strip().lower(), name.strip().lower())
-        if ours in found:
-            raise FileError(f"the columns {found[ours]!r} and {name!r} mean the same", fix="remove one", source=source)
-        found[ours] = name
-    for alternatives in needed:
-        alternatives = (alternatives,) if isinstance(alternatives, str) else alternatives
-        if not any(name in found for name in alternatives):
-            missing = " or ".join(f"'{_also(name)}'" for name in alternatives)
-            raise FileError(
-                f"the column {missing} is missing; got {_shown(names)}", fix=_column_fix(names), source=source
-            )
-    wanted = {name for entry in needed for name in ((entry,) if isinstance(entry, str) else entry)} | set(optional)
-    return {ours: name for ours, name in found.items() if ours in wanted}
+def _read_file(source: Source, columns: Columns) -> TextTable:
+    start = read_first_bytes(source)
+    if not start:
+        raise FileError(f"the file {source} is empty", fix=f"it needs a header row with {list_needed(columns.needed)}")
+    name = source.name.lower()
+    if name.endswith(_EXCEL):
+        raise FileError("this is a workbook", fix="save the sheet as CSV", source=source.name)
+    packed = isinstance(source, Unpacked)
+    if name.endswith(PARQUET) or (packed and start.startswith(b"PAR1")):
+        return _read_parquet(source, columns)
+    if name.endswith(_ARROW) or (packed and start.startswith((b"ARROW1", b"\xff\xff\xff\xff"))):
+        return _read_arrow(source, columns)
+    if name.endswith(_JSON_LINES) or (packed and start.startswith(b"{")):
+        return _read_json_lines(source, columns)
+    return _read_csv(source, columns)
 
 
-def _shown(names: Sequence[str]) -> str:
-    """The header on one line, and never a whole file of it."""
-    line = " ".join(", ".join(names[:_MOST_NAMES]).split()) or "an empty row"
-    return line if len(line) <= _MOST_TEXT and len(names) <= _MOST_NAMES else f"{line[:_MOST_TEXT]} …"
-
-
-def _column_fix(names: Sequence[str]) -> str:
-    if any("\n" in name for name in names):
-        return "close the quote that opens in the header"
-    other = next((mark for mark in ";\t| " if len(names) == 1 and mark in names[0].strip()), None)
-    return f"save the file with commas between cells instead of {other!r}" if other else "rename or add it"
-
-
-def _also(name: str) -> str:
-    return "/".join([name, *(other for other, ours in _SAME.items() if ours == name)])
-
-
-def _spelled(needed: Sequence[str | tuple[str, ...]]) -> str:
-    return ", ".join(name if isinstance(name, str) else " or ".join(name) for name in needed)
-
-
-def _read_csv(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Sequence[str]) -> TextTable:
-    names = header_of(path)
-    found = find_columns(names, needed, optional, path.name)
+def _read_csv(source: Source, columns: Columns) -> TextTable:
+    separator = find_separator(source)
+    names = header_of(source, separator)
+    wanted = columns.find(names, source.name)
     convert = pa_csv.ConvertOptions(
         column_types={name: pa.string() for name in names},
-        include_columns=list(found.values()),
+        include_columns=list(wanted.values()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
         null_values=[""],
     )
     try:
-        with ToldFile(path) as stream:
+        with ToldFile(source) if isinstance(source, Path) else io.BufferedReader(source.raw()) as stream:
             # Arrow does not take a byte order mark off a header that it is not asked to read.
             stream.seek(3 if stream.peek(3).startswith(b"\xef\xbb\xbf") else 0)
             read = pa_csv.ReadOptions(block_size=1 << 24)
-            quotes = count_quotes(path)
-            parse = pa_csv.ParseOptions(newlines_in_values=quotes > 0)
+            quotes = count_quotes(source)
+            parse = pa_csv.ParseOptions(newlines_in_values=quotes > 0, delimiter=separator)
             if quotes % 2:
-                refuse_open_quote(path)
+                refuse_open_quote(source, separator)
             table = pa_csv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid as error:
-        raise csv_fault(path, len(names), str(error)) from None
-    return TextTable({ours: table[name] for ours, name in found.items()}, path.name, 2, {}, path)
+        raise csv_fault(source, len(names), str(error), separator) from None
+    return TextTable({ours: table[name] for ours, name in wanted.items()}, source.name, 2, {}, source)
 
 
-def _read_parquet(path: Path, needed: Sequence[str | tuple[str, ...]], optional: Sequence[str]) -> TextTable:
+def _read_parquet(source: Source, columns: Columns) -> TextTable:
+    readable = source if isinstance(source, Path) else pa.BufferReader(source.data)
     try:
-        schema = pq.read_schema(path)
-        found = find_columns(schema.names, needed, optional, path.name)
-        table = _parquet_rows(path, list(found.values()))
+        schema = pq.read_schema(readable)
+        wanted = columns.find(schema.names, source.name)
+        if isinstance(readable, pa.BufferReader):
+            readable.seek(0)
+        table = _parquet_rows(readable, list(wanted.values()))
     except (pa.ArrowInvalid, OSError) as error:
         said = str(error).split(". ")[0].rstrip(".")
         fix = "make it anew, or name it .csv if it is CSV"
-        raise FileError(f"not a Parquet file: {said}", fix=fix, source=path.name) from None
-    columns = {ours: as_text(table[name], name, path.name) for ours, name in found.items()}
-    return TextTable(columns, path.name, 1, dict(schema.metadata or {}))
+        raise FileError(f"not a Parquet file: {said}", fix=fix, source=source.name) from None
+    return typed_table(table, wanted, source.name, dict(schema.metadata or {}))
 
 
-def _parquet_rows(path: Path, names: list[str]) -> Any:
+def _read_arrow(source: Source, columns: Columns) -> TextTable:
+    data = pa.py_buffer(source.data) if isinstance(source, Unpacked) else pa.memory_map(str(source)).read_buffer()
+    try:
+        whole = bytes(data[:6]) == b"ARROW1"
+        table = (pa.ipc.open_file(data) if whole else pa.ipc.open_stream(data)).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        said = str(error).split(". ")[0].rstrip(".")
+        raise FileError(f"not an Arrow file: {said}", fix="make it anew", source=source.name) from None
+    wanted = columns.find(table.column_names, source.name)
+    return typed_table(table, wanted, source.name, dict(table.schema.metadata or {}))
+
+
+def _read_json_lines(source: Source, columns: Columns) -> TextTable:
+    data = source.data if isinstance(source, Unpacked) else source.read_bytes()
+    try:
+        table = pa_json.read_json(pa.BufferReader(data), read_options=pa_json.ReadOptions(block_size=1 << 26))
+    except pa.ArrowInvalid as error:
+        raise _json_fault(data, source.name, str(error)) from None
+    return typed_table(table, columns.find(table.column_names, source.name), source.name, {})
+
+
+def _json_fault(data: bytes, source: str, said: str) -> FileError:
+    """The line that is no JSON object; or a column whose type changes, which Arrow names."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            if line.strip() and not isinstance(json.loads(line), dict):
+                raise ValueError(line)
+        except ValueError:
+            problem = "a line must be one JSON object"
+            return FileError(problem, fix='write {"worker": …, "question": …, "answer": …}', row=number, source=source)
+    fix = "write all of them as text, or all as numbers"
+    return FileError(f"a column must have one type: {said.split('. ')[0]}", fix=fix, source=source)
+
+
+def typed_table(
+    table: Any, wanted: Mapping[str, str], source: str, metadata: dict[bytes, bytes], categories: tuple[Label, ...] = ()
+) -> TextTable:
+    """An Arrow table whose columns have types, as texts; it remembers what the answers are."""
+    answer = wanted.get("answer")
+    return TextTable(
+        {ours: as_text(table[name], name, source) for ours, name in wanted.items()},
+        source,
+        1,
+        metadata,
+        label_type=label_type(table[answer]) if answer is not None else str,
+        categories=categories or (ordered_categories(table[answer]) if answer is not None else ()),
+    )
+
+
+def label_type(column: Any) -> type[Label]:
+    """What the values of an Arrow column are in Python."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_boolean(kind):
+        return bool
+    if pa.types.is_integer(kind):
+        return int
+    return float if pa.types.is_floating(kind) else str
+
+
+def ordered_categories(column: Any) -> tuple[Label, ...]:
+    """The categories of a column that says they have an order; codes alone are no list of options."""
+    if not pa.types.is_dictionary(column.type) or not column.type.ordered or not column.num_chunks:
+        return ()
+    return tuple(column.chunk(0).dictionary.to_pylist())
+
+
+def _parquet_rows(readable: Any, names: list[str]) -> Any:
     """Some rows after the other, telling how far that is."""
     batches, done = [], 0
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(readable) as file:
         for batch in file.iter_batches(_SLICE, columns=names):
             batches.append(batch)
             done += len(batch)
@@ -213,7 +315,7 @@ def _parquet_rows(path: Path, names: list[str]) -> Any:
 
 
 def as_text(column: Any, name: str, source: str) -> Any:
-    """An Arrow column as text; a float that is a whole number is spelled without the point."""
+    """An Arrow column as text; a float that is a whole number is spelled without the point, NaN is null."""
     column = decoded(column)
     if pa.types.is_floating(column.type):
         return pa.chunked_array([_float_texts(pc.dictionary_encode(column).combine_chunks())])
@@ -240,5 +342,7 @@ def _float_texts(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string())).cast(pa.string())
 
 
-def _float_text(number: float) -> str:
+def _float_text(number: float) -> str | None:
+    if np.isnan(number):
+        return None
     return decimal_text(Decimal(repr(number))) if np.isfinite(number) else str(number)

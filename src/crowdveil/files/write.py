@@ -14,20 +14,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from crowdveil.errors import FileError
+from crowdveil.domain import Choices, Domain
+from crowdveil.files.paths import is_parquet as is_parquet
 from crowdveil.progress import tell
 
-_PARQUET = (".parquet", ".pq")
 # As many rows as Arrow puts into a row group of its own accord.
 _SLICE = 1 << 20
-
-
-def is_parquet(path: str | Path) -> bool:
-    """The extension decides; anything else than CSV or Parquet is refused before work begins."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".csv", *_PARQUET):
-        raise FileError(f"the extension must be .csv or .parquet; got {str(path)!r}", fix="rename the file")
-    return suffix in _PARQUET
 
 
 def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[bytes, bytes] | None = None) -> None:
@@ -38,7 +30,7 @@ def write_table(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[
         with pq.ParquetWriter(path, table.schema) as writer:
             _write_slices(table, writer)
         return
-    _write_csv(path, pa.table({name: _plain(table[name]) for name in table.column_names}))
+    _write_csv(path, pa.table({name: plain_column(table[name]) for name in table.column_names}))
 
 
 def _write_csv(path: str | Path, table: Any) -> None:
@@ -83,5 +75,15 @@ def id_texts(ids: NDArray[Any]) -> list[str | None]:
     return [str(name) for name in ids]
 
 
-def _plain(column: Any) -> Any:
+def label_column(path: str | Path, codes: NDArray[Any], domain: Domain) -> Any:
+    """Answers or estimates given by codes, null below 0: in Parquet of the labels' type, in CSV as they are spelled."""
+    kinds = {type(label) for label in domain.labels} if isinstance(domain, Choices) else {str}
+    if not is_parquet(path) or kinds == {str} or len(kinds) > 1:
+        return coded_column(np.where(codes < 0, domain.size, codes), [*domain.symbols, None])
+    assert isinstance(domain, Choices)
+    return pa.array(domain.labels).take(pa.array(np.maximum(codes, 0), mask=codes < 0))
+
+
+def plain_column(column: Any) -> Any:
+    """The column with its values written out, where it names them by codes."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

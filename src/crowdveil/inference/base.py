@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+from crowdveil.answers import Answers
+from crowdveil.domain import Domain
+from crowdveil.errors import InputError
 from crowdveil.estimate import Estimate
+from crowdveil.files.frames import Names, reports_from
 from crowdveil.inference.engine.local import Engine, LocalEngine
 from crowdveil.inference.protocols import Closing, Columns, Context, Model, Parameters, Rows, Statistics
-from crowdveil.reports import Reports
+from crowdveil.registry import check_names
+from crowdveil.reports import AnyChannel, Reports
 from crowdveil.validation import AtLeastOne, Number, check_settings
+
+
+def as_reports(
+    data: Any,
+    *,
+    worker: Names = None,
+    question: Names = None,
+    answer: Hashable | None = None,
+    domain: Domain | None = None,
+    channels: Sequence[AnyChannel] | None = None,
+    normalize: bool = False,
+) -> Reports:
+    """Reports as they are; unprotected answers, or a table, as reports."""
+    about_tables = (worker, question, answer, domain, channels, normalize or None)
+    if isinstance(data, Reports | Answers):
+        if any(each is not None for each in about_tables):
+            raise InputError(f"columns and domains are for tables; got {type(data).__name__}", fix="leave them out")
+        return data if isinstance(data, Reports) else Reports.unprotected(data)
+    columns = {"worker": worker, "question": question, "answer": answer}
+    return reports_from(data, channels, domain, normalize=normalize, **columns)
+
+
+def _accept_frames(fit: Callable[..., Estimate]) -> Callable[..., Estimate]:
+    @wraps(fit)
+    def fit_any(self: Method, reports: Any, start: Any = None, **table: Any) -> Estimate:
+        if start is not None and not isinstance(start, Estimate):
+            fix = "read one with crowdveil.files.estimates.read_start"
+            raise InputError(f"start must be an earlier Estimate; got {type(start).__name__}", fix=fix)
+        return fit(self, as_reports(reports, **table), start)
+
+    return fit_any
 
 
 class Method(ABC):
@@ -25,9 +62,57 @@ class Method(ABC):
     shares: ClassVar[bool] = False
     """True when posteriors and confidences are shares of votes, which are no probabilities of being right."""
 
+    def __init_subclass__(cls, **parameters: Any) -> None:
+        """Whatever a method's own `fit` does with reports, it takes frames too."""
+        super().__init_subclass__(**parameters)
+        if "fit" in vars(cls) and not hasattr(cls.fit, "__wrapped__"):
+            cls.fit = _accept_frames(cls.fit)  # type: ignore[method-assign]
+
     @abstractmethod
     def fit(self, reports: Reports, start: Estimate | None = None) -> Estimate:
-        """The finished estimate; `start` is an earlier one from which an iterative method goes on."""
+        """The finished estimate; `start` is an earlier one from which an iterative method goes on.
+
+        Instead of `Reports`, any table that `reports_from` takes: a frame of pandas or polars, an Arrow table, a
+        dictionary of lists. Its columns are named by `worker`, `question` and `answer`, its domain by `domain`, the
+        channels of its reports by `channels`; `normalize` joins spellings of one option.
+        """
+
+    def fit_predict(
+        self,
+        data: Any,
+        *,
+        worker: Names = None,
+        question: Names = None,
+        answer: Hashable | None = None,
+        domain: Domain | None = None,
+        channels: Sequence[AnyChannel] | None = None,
+        normalize: bool = False,
+    ) -> dict[Hashable, Any]:
+        """The value of each question, by its id; None where nobody answered.
+
+        >>> from crowdveil import Majority
+        >>> table = {"worker": [1, 2, 3], "task": ["q1", "q1", "q1"], "label": [1, 1, 0]}
+        >>> Majority().fit_predict(table)
+        {'q1': 1}
+        """
+        columns = {"worker": worker, "question": question, "answer": answer}
+        reports = as_reports(data, domain=domain, channels=channels, normalize=normalize, **columns)
+        estimate = self.fit(reports)
+        return dict(zip(estimate.questions.tolist(), estimate.values(), strict=True))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as scikit-learn's tools ask for them; no setting has settings of its own."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+
+    def clone(self, **changes: Any) -> Self:
+        """The same method with some settings changed; a method itself never changes.
+
+        >>> from crowdveil import DawidSkene
+        >>> DawidSkene().clone(max_iter=10).max_iter
+        10
+        """
+        check_names(f"method {self.name}", type(self), changes)
+        return replace(self, **changes)  # type: ignore[type-var]
 
     def tally(self, rows: Rows, columns: Columns, context: Context) -> Statistics:
         """Sums over rows and their results that `closing` needs; those of blocks add."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.domain import is_missing
 from crowdveil.errors import DomainError, InputError
 from crowdveil.estimate import Estimate
 from crowdveil.inference.methods.majority import Majority
@@ -56,7 +57,11 @@ def constants(estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str,
 
 def _places(estimate: Estimate, truth: Mapping[Hashable, object]) -> Array:
     """The questions that have both an estimate and a truth."""
-    known = [index for index, question in enumerate(estimate.questions.tolist()) if question in truth]
+    known = [
+        index
+        for index, question in enumerate(estimate.questions.tolist())
+        if question in truth and not is_missing(truth[question])
+    ]
     places = np.array(known, dtype=np.int64)
     places = places[estimate.answered[places]]
     if not len(places):

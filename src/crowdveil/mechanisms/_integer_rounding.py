@@ -20,7 +20,7 @@ BITS = 64
 BELOW = 1 - 1e-7
 
 
-def scale_of(domain: Domain, name: str) -> Scale:
+def require_scale(domain: Domain, name: str) -> Scale:
     """The scale of a mechanism that needs one; options have no order for it to use."""
     if not isinstance(domain, Scale):
         raise UnservableError(
@@ -47,7 +47,7 @@ def servable(epsilon: float, n_inputs: int, *, least: float, most: float, name: 
         )
 
 
-def verified(channel: Channel, epsilon: float, *, name: str) -> Channel:
+def verify_epsilon(channel: Channel, epsilon: float, *, name: str) -> Channel:
     """The channel, once its exact ε is known not to exceed the request."""
     if channel.epsilon > epsilon:
         raise UnservableError(
@@ -83,14 +83,14 @@ def within_ratio(probabilities: NDArray[np.float64], epsilon: float) -> NDArray[
     return table
 
 
-def spelled(scale: Scale, units: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
+def decimal_outputs(scale: Scale, units: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
     """Numbers on [-1, 1] (and beyond) as decimal texts on the scale, and the numbers these texts really stand for.
 
     Twelve digits after the leading one of half the range: far finer than any noise, and exact in both languages.
     """
     half, middle = (scale.high - scale.low) / 2, (scale.high + scale.low) / 2
-    place = Decimal(1).scaleb(half.adjusted() - 12)
-    values = [(middle + half * Decimal(unit)).quantize(place) for unit in units.tolist()]
+    resolution = Decimal(1).scaleb(half.adjusted() - 12)
+    values = [(middle + half * Decimal(unit)).quantize(resolution) for unit in units.tolist()]
     back = np.array([float((value - middle) / half) for value in values])
     return [decimal_text(value) for value in values], back
 

@@ -19,10 +19,10 @@ Rows: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 Fill: TypeAlias = Literal["middle", "random"] | int | float
 
 
-def given_rows(answers: Answers) -> Rows:
+def answered_rows(answers: Answers) -> Rows:
     """Worker, question and answer of what was answered."""
-    given = answers.answer >= 0
-    return answers.worker[given], answers.question[given], answers.answer[given]
+    answered = answers.answer >= 0
+    return answers.worker[answered], answers.question[answered], answers.answer[answered]
 
 
 def all_rows(answers: Answers) -> Rows:
@@ -33,7 +33,7 @@ def all_rows(answers: Answers) -> Rows:
     return worker, question, answers.grid().ravel()
 
 
-def shifted(codes: NDArray[Any], shift: NDArray[Any], n_symbols: int) -> NDArray[np.int32]:
+def shift_codes(codes: NDArray[Any], shift: NDArray[Any], n_symbols: int) -> NDArray[np.int32]:
     """Each code moved on by its shift, around the end."""
     moved: NDArray[np.int32] = ((codes + shift) % n_symbols).astype(np.int32)
     return moved
@@ -62,7 +62,7 @@ def number_reports(
     )
 
 
-def filled(domain: Domain, answer: NDArray[Any], fill: Fill, entropy: Entropy) -> NDArray[np.float64]:
+def fill_empty(domain: Domain, answer: NDArray[Any], fill: Fill, entropy: Entropy) -> NDArray[np.float64]:
     """Answers as numbers; ∅ becomes the middle of the range, a random level, or a given number (Sun, eq. 6)."""
     numbers = domain.numbers
     value = np.append(numbers, filler(domain, fill))[answer]
@@ -96,10 +96,10 @@ def number_range(domain: Domain) -> float:
 
 def laplace_noise(entropy: Entropy, n: int, scale: float) -> NDArray[np.float64]:
     """Laplace noise by inversion: in floating point, hence for research only."""
-    return laplace_of(uniforms(entropy, n), scale)
+    return laplace_quantile(uniforms(entropy, n), scale)
 
 
-def laplace_of(uniform: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def laplace_quantile(uniform: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """−scale·sign(c)·ln(1 − 2|c|) with c = u − ½, rising with u: the audit asks which reports it can reach."""
     centred = uniform - 0.5
     noise: NDArray[np.float64] = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))

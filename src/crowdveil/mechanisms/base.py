@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeAlias
+from functools import wraps
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from crowdveil.answers import Answers
 from crowdveil.channel import Channel
 from crowdveil.domain import Domain
-from crowdveil.entropy import Entropy
+from crowdveil.entropy import Entropy, check_entropy
+from crowdveil.errors import InputError
 from crowdveil.guarantee import POSITIVE, Guarantee
 from crowdveil.reports import Reports
 from crowdveil.sampler import draw
@@ -44,6 +47,12 @@ class Mechanism(ABC):
     summary: ClassVar[str]
     research_only: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **parameters: Any) -> None:
+        """Whatever a mechanism is, its `randomize` checks at the door what it was given."""
+        super().__init_subclass__(**parameters)
+        if "randomize" in vars(cls) and not hasattr(cls.randomize, "__wrapped__"):
+            cls.randomize = _check_arguments(cls.randomize)  # type: ignore[method-assign]
+
     @abstractmethod
     def guarantee(self, domain: Domain) -> Guarantee:
         """The privacy one released report really has."""
@@ -51,6 +60,18 @@ class Mechanism(ABC):
     @abstractmethod
     def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
         """The reports that leave the devices."""
+
+
+def _check_arguments(randomize: Callable[..., Reports]) -> Callable[..., Reports]:
+    @wraps(randomize)
+    def checked(self: Mechanism, answers: Any, entropy: Entropy) -> Reports:
+        if not isinstance(answers, Answers):
+            fix = "make them with answers_from(frame, domain), or read_answers(path, domain)"
+            raise InputError(f"a mechanism randomises Answers; got {type(answers).__name__}", fix=fix)
+        check_entropy(entropy)
+        return randomize(self, answers, entropy)
+
+    return checked
 
 
 class ChannelMechanism(Mechanism):
@@ -101,8 +122,8 @@ def randomize_through(channel: Channel, answers: Answers, entropy: Entropy) -> R
         question = np.tile(np.arange(n_questions, dtype=np.int32), n_workers)
         answer = answers.grid().ravel()
     else:
-        given = answer >= 0
-        worker, question, answer = worker[given], question[given], answer[given]
+        answered = answer >= 0
+        worker, question, answer = worker[answered], question[answered], answer[answered]
     return Reports(
         worker,
         question,

@@ -13,7 +13,14 @@ from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy
 from crowdveil.errors import UnservableError
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms._research_reports import Fill, all_rows, filled, laplace_noise, number_range, number_reports
+from crowdveil.mechanisms._research_reports import (
+    Fill,
+    all_rows,
+    fill_empty,
+    laplace_noise,
+    number_range,
+    number_reports,
+)
 from crowdveil.mechanisms.base import Mechanism, NoiseEpsilon
 from crowdveil.mechanisms.matrix_factorization import report_variance
 from crowdveil.mechanisms.profiles import Factors, Sign, question_profiles
@@ -23,7 +30,7 @@ from crowdveil.validation import NotNegative, Seed, check_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseFactorization(Mechanism):
-    """u = (VVᵀ + ridge·I)⁻¹ (V·g − η) with g the answers, ∅ filled, and η ~ Laplace(range/ε)^d; releases u·V.
+    """u = (VVᵀ + ridge·I)⁻¹ (V·g − η) with g the answers, ∅ fill_empty, and η ~ Laplace(range/ε)^d; releases u·V.
 
     All n columns take part whatever was answered, so VVᵀ is public and a change of one cell, ∅ included, moves V·g by
     at most the range: cell-ε. It saves communication (d numbers instead of n); it is no gain in accuracy.
@@ -64,7 +71,7 @@ class DenseFactorization(Mechanism):
         profiles = question_profiles(self.factors, n_questions, sign=self.sign, seed=self.seed)
         gram = profiles @ profiles.T + self.ridge * np.eye(self.factors)
         worker, question, answer = all_rows(answers)
-        value = filled(answers.domain, answer, self.fill, entropy).reshape(n_workers, n_questions)
+        value = fill_empty(answers.domain, answer, self.fill, entropy).reshape(n_workers, n_questions)
         scale = number_range(answers.domain) / self.epsilon
         noise = laplace_noise(entropy, n_workers * self.factors, scale).reshape(self.factors, n_workers)
         released = np.linalg.solve(gram, profiles @ value.T - noise).T @ profiles

@@ -17,7 +17,7 @@ from crowdveil.domain import Domain, Scale
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.exact import decimal_text
 from crowdveil.guarantee import POSITIVE
-from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, scale_of, verified
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, require_scale, verify_epsilon
 from crowdveil.mechanisms.base import ORDINARY, ChannelMechanism, Sigma
 from crowdveil.validation import check_settings
 
@@ -49,10 +49,10 @@ class DiscreteGaussian(ChannelMechanism):
         check_settings(self)
 
     def channel(self, domain: Domain) -> Channel:
-        scale = scale_of(domain, self.name)
+        scale = require_scale(domain, self.name)
         at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead="randomized-response or a larger step")
-        channel = self._clamped(scale, self._steps(scale))
-        return channel if self.epsilon is None else verified(channel, self.epsilon, name=self.name)
+        channel = self._clamp_channel(scale, self._steps(scale))
+        return channel if self.epsilon is None else verify_epsilon(channel, self.epsilon, name=self.name)
 
     def _steps(self, scale: Scale) -> float:
         """σ counted in steps of the scale."""
@@ -61,7 +61,7 @@ class DiscreteGaussian(ChannelMechanism):
             return float(Fraction(str(self.sigma)) / Fraction(scale.step))
         return _smallest_sigma(scale.size, self.epsilon * BELOW)
 
-    def _clamped(self, scale: Scale, sigma: float) -> Channel:
+    def _clamp_channel(self, scale: Scale, sigma: float) -> Channel:
         outside = _outside(sigma)
         n_outputs = scale.size + 2 * outside
         if n_outputs > MAX_OUTPUTS:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from crowdveil.channel import Channel
 from crowdveil.channel.encoding import Clamp
 from crowdveil.domain import Domain
-from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, scale_of, verified
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, at_most, require_scale, verify_epsilon
 from crowdveil.mechanisms.base import EpsilonMechanism
 
 MAX_LEVELS = 1000
@@ -30,11 +30,11 @@ class DiscreteLaplace(EpsilonMechanism):
     summary: ClassVar[str] = "move the level by two-sided geometric noise, clamped to the scale"
 
     def channel(self, domain: Domain) -> Channel:
-        scale = scale_of(domain, self.name)
+        scale = require_scale(domain, self.name)
         at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead="randomized-response or a larger step")
         form = Clamp(_noise(scale.size, self.epsilon * BELOW), 0, self.protect_participation)
         channel = Channel(self.symbols(domain), scale.symbols, BITS, "prefix", form)
-        return verified(channel, self.epsilon, name=self.name)
+        return verify_epsilon(channel, self.epsilon, name=self.name)
 
 
 def _noise(n_levels: int, epsilon: float) -> tuple[int, ...]:

@@ -17,8 +17,8 @@ from crowdveil.guarantee import POSITIVE, Guarantee
 from crowdveil.mechanisms._research_reports import (
     Fill,
     all_rows,
-    filled,
-    given_rows,
+    answered_rows,
+    fill_empty,
     normal_noise,
     number_range,
     number_reports,
@@ -91,8 +91,8 @@ class Gaussian(Mechanism):
         return NoiseRecord(self.name, self.noise_sigma(domain) ** 2, self.guarantee(domain))
 
     def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
-        worker, question, answer = all_rows(answers) if self.protect_participation else given_rows(answers)
-        value = filled(answers.domain, answer, self.fill, entropy)
+        worker, question, answer = all_rows(answers) if self.protect_participation else answered_rows(answers)
+        value = fill_empty(answers.domain, answer, self.fill, entropy)
         number = value + normal_noise(entropy, len(value), self.noise_sigma(answers.domain))
         return number_reports(answers, worker, question, number, self.record(answers.domain))
 

@@ -13,8 +13,8 @@ from crowdveil.guarantee import Guarantee
 from crowdveil.mechanisms._research_reports import (
     Fill,
     all_rows,
-    filled,
-    given_rows,
+    answered_rows,
+    fill_empty,
     laplace_noise,
     number_range,
     number_reports,
@@ -67,7 +67,7 @@ class Laplace(Mechanism):
         return NoiseRecord(self.name, 2 * self.noise_scale(domain) ** 2, self.guarantee(domain))
 
     def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
-        worker, question, answer = all_rows(answers) if self.protect_participation else given_rows(answers)
-        value = filled(answers.domain, answer, self.fill, entropy)
+        worker, question, answer = all_rows(answers) if self.protect_participation else answered_rows(answers)
+        value = fill_empty(answers.domain, answer, self.fill, entropy)
         number = value + laplace_noise(entropy, len(value), self.noise_scale(answers.domain))
         return number_reports(answers, worker, question, number, self.record(answers.domain))

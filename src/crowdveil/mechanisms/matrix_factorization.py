@@ -85,13 +85,13 @@ class MatrixFactorization(Mechanism):
         # Workers who answered the same questions share the matrix and the variance.
         shared: dict[bytes, tuple[_Floats, float]] = {}
         for row, codes in enumerate(counted(list(grid), "workers randomised")):
-            given = codes >= 0
-            seen = profiles[:, given]
-            if given.tobytes() not in shared:
+            answered = codes >= 0
+            seen = profiles[:, answered]
+            if answered.tobytes() not in shared:
                 gram = seen @ seen.T + self.ridge * np.eye(self.factors)
-                shared[given.tobytes()] = gram, report_variance(gram, profiles, scale)
-            gram, spread = shared[given.tobytes()]
-            target = seen @ numbers[codes[given]] - laplace_noise(entropy, self.factors, scale)
+                shared[answered.tobytes()] = gram, report_variance(gram, profiles, scale)
+            gram, spread = shared[answered.tobytes()]
+            target = seen @ numbers[codes[answered]] - laplace_noise(entropy, self.factors, scale)
             released[row] = self._profile(gram, target, entropy) @ profiles
             variance += spread / len(grid)
         record = NoiseRecord(self.name, variance, self.guarantee(answers.domain))

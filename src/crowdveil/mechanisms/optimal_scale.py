@@ -22,11 +22,11 @@ from crowdveil.errors import UnservableError
 from crowdveil.mechanisms._integer_rounding import (
     BELOW,
     at_most,
-    scale_of,
+    decimal_outputs,
+    require_scale,
     servable,
-    spelled,
     table_channel,
-    verified,
+    verify_epsilon,
     within_ratio,
 )
 from crowdveil.mechanisms.base import EpsilonMechanism
@@ -59,17 +59,17 @@ class OptimalScale(EpsilonMechanism):
     summary: ClassVar[str] = "an unbiased number with the least worst-case variance ε allows, up to 32 levels and ε 8"
 
     def channel(self, domain: Domain) -> Channel:
-        scale, symbols = scale_of(domain, self.name), self.symbols(domain)
+        scale, symbols = require_scale(domain, self.name), self.symbols(domain)
         instead = "piecewise up to 64 levels, discrete-laplace beyond"
         at_most(MAX_LEVELS, scale.size, name=self.name, what="levels", instead=instead)
         servable(self.epsilon, len(symbols), least=LEAST_EPSILON, most=MAX_EPSILON, name=self.name)
-        values, table = _solved(scale.size, self.epsilon * BELOW)
-        outputs, _ = spelled(scale, values)
-        return verified(table_channel(symbols, outputs, table), self.epsilon, name=self.name)
+        values, table = _solve_table(scale.size, self.epsilon * BELOW)
+        outputs, _ = decimal_outputs(scale, values)
+        return verify_epsilon(table_channel(symbols, outputs, table), self.epsilon, name=self.name)
 
 
 @lru_cache(maxsize=64)
-def _solved(n_levels: int, epsilon: float) -> tuple[_Floats, _Floats]:
+def _solve_table(n_levels: int, epsilon: float) -> tuple[_Floats, _Floats]:
     """The values that are used, and the probabilities level × value."""
     levels = np.linspace(-1.0, 1.0, n_levels)
     values = _grid(levels, epsilon)

@@ -14,12 +14,12 @@ from crowdveil.domain import Domain
 from crowdveil.mechanisms._integer_rounding import (
     BELOW,
     at_most,
+    decimal_outputs,
     level_units,
-    scale_of,
+    require_scale,
     servable,
-    spelled,
     table_channel,
-    verified,
+    verify_epsilon,
 )
 from crowdveil.mechanisms.base import EpsilonMechanism
 
@@ -50,12 +50,12 @@ class Piecewise(EpsilonMechanism):
     variant: Variant = "piecewise"
 
     def channel(self, domain: Domain) -> Channel:
-        scale, symbols = scale_of(domain, self.name), self.symbols(domain)
+        scale, symbols = require_scale(domain, self.name), self.symbols(domain)
         at_most(MAX_TABLE_INPUTS, len(symbols), name=self.name, what="inputs", instead="discrete-laplace")
         servable(self.epsilon, len(symbols), least=LEAST_EPSILON, most=MAX_EPSILON, name=self.name)
         values, table = _TABLES[self.variant](level_units(scale), self.epsilon * BELOW)
-        outputs, _ = spelled(scale, values)
-        return verified(table_channel(symbols, outputs, table), self.epsilon, name=self.name)
+        outputs, _ = decimal_outputs(scale, values)
+        return verify_epsilon(table_channel(symbols, outputs, table), self.epsilon, name=self.name)
 
 
 _Table: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -68,11 +68,11 @@ def _piecewise(levels: NDArray[np.float64], epsilon: float) -> _Table:
     with probability e^(ε/2)/(e^(ε/2) + 1), and else uniform on the rest of [−C, C]: two densities with ratio e^ε.
     """
     c = 1 / tanh(epsilon / 4)
-    left = (c + 1) / 2 * levels - (c - 1) / 2
-    right = left + c - 1
-    edges = _distinct(np.concatenate([[-c, c], left, right]), c)
+    lower = (c + 1) / 2 * levels - (c - 1) / 2
+    upper = lower + c - 1
+    edges = _distinct(np.concatenate([[-c, c], lower, upper]), c)
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    near = (middles > left[:, None]) & (middles < right[:, None])
+    near = (middles > lower[:, None]) & (middles < upper[:, None])
     # The two densities up to a common factor; rows are normalised when they become integers.
     table = widths * np.where(near, 1.0, exp(-epsilon))
     return middles, table / table.sum(axis=1, keepdims=True)

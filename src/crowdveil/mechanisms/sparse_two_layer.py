@@ -15,7 +15,7 @@ from crowdveil.channel.joint import JointChannel
 from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms._research_reports import all_rows, coded_reports, shifted
+from crowdveil.mechanisms._research_reports import all_rows, coded_reports, shift_codes
 from crowdveil.mechanisms.base import Mechanism, Requested
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.reports import Reports
@@ -61,9 +61,11 @@ class SparseTwoLayer(Mechanism):
         m = answers.domain.size
         worker, question, answer = all_rows(answers)
         answer = np.where(answer < 0, m, answer)
-        own = 2 * self.epsilon * uniforms(entropy, len(answers.workers))
-        lies = uniforms(entropy, len(answer)) < (m * np.exp(-own) / (1 + m * np.exp(-own)))[worker]
-        report = shifted(answer, np.where(lies, below(entropy, len(answer), m) + 1, 0), m + 1)
+        worker_epsilon = 2 * self.epsilon * uniforms(entropy, len(answers.workers))
+        lies = (
+            uniforms(entropy, len(answer)) < (m * np.exp(-worker_epsilon) / (1 + m * np.exp(-worker_epsilon)))[worker]
+        )
+        report = shift_codes(answer, np.where(lies, below(entropy, len(answer), m) + 1, 0), m + 1)
         promise = self.guarantee(answers.domain)
         channel = JointChannel.of(self.channel(answers.domain), self.name, promise)
         return coded_reports(answers, worker, question, report, channel)

@@ -12,7 +12,7 @@ from crowdveil.channel.encoding import Subset
 from crowdveil.domain import Domain
 from crowdveil.exact import exp_down
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms._integer_rounding import BELOW, BITS, verified
+from crowdveil.mechanisms._integer_rounding import BELOW, BITS, verify_epsilon
 from crowdveil.mechanisms.base import EpsilonMechanism
 from crowdveil.mechanisms.randomized_response import rotation
 
@@ -40,7 +40,7 @@ class SubsetSelection(EpsilonMechanism):
             return Channel(symbols, symbols, bits, "rotate", form)
         outputs = tuple(combinations(symbols, size))
         channel = Channel(symbols, outputs, BITS, "prefix", _weights(len(symbols), size, self.epsilon))
-        return verified(channel, self.epsilon, name=self.name)
+        return verify_epsilon(channel, self.epsilon, name=self.name)
 
     def guarantee(self, domain: Domain) -> Guarantee:
         n_symbols = len(self.symbols(domain))

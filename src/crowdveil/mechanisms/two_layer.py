@@ -18,7 +18,7 @@ from crowdveil.domain import Domain
 from crowdveil.entropy import Entropy, below, uniforms
 from crowdveil.errors import InputError, UnservableError
 from crowdveil.guarantee import Guarantee
-from crowdveil.mechanisms._research_reports import coded_reports, given_rows, shifted
+from crowdveil.mechanisms._research_reports import answered_rows, coded_reports, shift_codes
 from crowdveil.mechanisms.base import LARGEST_EPSILON, Mechanism
 from crowdveil.mechanisms.one_layer import flipping
 from crowdveil.reports import Reports
@@ -39,7 +39,7 @@ class TwoLayer(Mechanism):
 
     >>> from crowdveil import Choices
     >>> mechanism, domain = TwoLayer(low=0, high=1), Choices(("no", "yes"))
-    >>> mechanism.claimed(domain), round(mechanism.guarantee(domain, n_answers=20).epsilon, 4)  # ln 20
+    >>> mechanism.paper_epsilon(domain), round(mechanism.guarantee(domain, n_answers=20).epsilon, 4)  # ln 20
     (0.0, 2.9957)
     """
 
@@ -74,7 +74,7 @@ class TwoLayer(Mechanism):
         high = min(Fraction(1), 2 * mean)
         return 2 * mean - high, high
 
-    def claimed(self, domain: Domain) -> float:
+    def paper_epsilon(self, domain: Domain) -> float:
         """The ε of the paper's Theorem 6.3."""
         return claimed_epsilon(domain.size, *self.bounds(domain))
 
@@ -97,14 +97,14 @@ class TwoLayer(Mechanism):
 
     def randomize(self, answers: Answers, entropy: Entropy) -> Reports:
         low, high = (float(bound) for bound in self.bounds(answers.domain))
-        worker, question, answer = given_rows(answers)
+        worker, question, answer = answered_rows(answers)
         flip = low + (high - low) * uniforms(entropy, len(answers.workers))
         lies = uniforms(entropy, len(answer)) < flip[worker]
         others = below(entropy, len(answer), answers.domain.size - 1)
-        report = shifted(answer, np.where(lies, others + 1, 0), answers.domain.size)
-        return coded_reports(answers, worker, question, report, self._channel_of(answers.domain, worker))
+        report = shift_codes(answer, np.where(lies, others + 1, 0), answers.domain.size)
+        return coded_reports(answers, worker, question, report, self._joint_channel(answers.domain, worker))
 
-    def _channel_of(self, domain: Domain, worker: NDArray[np.int32]) -> JointChannel:
+    def _joint_channel(self, domain: Domain, worker: NDArray[np.int32]) -> JointChannel:
         """The channel that travels with the reports, with the ε of whoever gave most answers."""
         most = max(int(np.bincount(worker).max()) if len(worker) else 1, 1)
         return JointChannel.of(self.channel(domain), self.name, self.guarantee(domain, n_answers=most))

@@ -67,7 +67,7 @@ class CrowdSkill:
     believed: Floats
 
     @classmethod
-    def named(cls, name: str, domain: Domain) -> CrowdSkill:
+    def from_name(cls, name: str, domain: Domain) -> CrowdSkill:
         """A name of SKILLS, or numbers: `0.8`, `0.9,0.6` in equal parts, or spread evenly from `0.5..0.9`."""
         if name in SKILLS:
             kinds = SKILLS[name]
@@ -83,9 +83,14 @@ class CrowdSkill:
     @classmethod
     def _read(cls, name: str, shares: Floats, skill: Floats, domain: Domain) -> CrowdSkill:
         """With the kinds a reader holds possible beside the real ones."""
-        other = np.array([_skill(kind, domain) for kind in POSSIBLE])
-        believed = np.concatenate([(1 - _DOUBT) * shares, np.full(len(other), _DOUBT / len(other))])
-        return cls(name, np.concatenate([shares, np.zeros(len(other))]), np.concatenate([skill, other]), believed)
+        possible_skill = np.array([_skill(kind, domain) for kind in POSSIBLE])
+        believed = np.concatenate([(1 - _DOUBT) * shares, np.full(len(possible_skill), _DOUBT / len(possible_skill))])
+        return cls(
+            name,
+            np.concatenate([shares, np.zeros(len(possible_skill))]),
+            np.concatenate([skill, possible_skill]),
+            believed,
+        )
 
     @property
     def real(self) -> NDArray[np.int64]:

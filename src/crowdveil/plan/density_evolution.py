@@ -74,23 +74,23 @@ def predict_parts(setting: Setting, parts: Sequence[CrowdPart], *, effort: float
     """The same for workers at several levels of privacy, each with a channel of its own."""
     rng = np.random.default_rng(seed)
     groups = [_group(setting, part) for part in parts]
-    known = [_unknown(setting) for _ in groups]
+    knowledge = [_unknown(setting) for _ in groups]
     n_draws = int(effort * _SIDE_REPORTS / len(groups))
     for _ in range(_ROUNDS if effort >= 1 else _ROUNDS // 2):
-        truth, log_belief = _questions(setting, groups, known, rng, effort=0.1 * effort)
-        belief = _normalised(log_belief + np.log(setting.prior))
-        known = [_learn(setting, group, truth, belief, rng, n_draws=n_draws) for group in groups]
-    truth, log_belief = _questions(setting, groups, known, rng, effort=effort)
+        truth, log_belief = _questions(setting, groups, knowledge, rng, effort=0.1 * effort)
+        belief = _normalize_logs(log_belief + np.log(setting.prior))
+        knowledge = [_learn(setting, group, truth, belief, rng, n_draws=n_draws) for group in groups]
+    truth, log_belief = _questions(setting, groups, knowledge, rng, effort=effort)
     errors = _errors(setting, truth, log_belief)
     return Prediction(float(errors.mean()), float(errors.std()), float(errors.std()) / math.sqrt(len(errors)))
 
 
 def _group(setting: Setting, part: CrowdPart) -> _Group:
-    answers = setting.crowd.answers(setting.domain, setting.drawn)[setting.crowd.real]
-    return _Group(part, setting.reports_given_truth(part.channel), setting.through(part.channel, answers))
+    answers = setting.crowd.answers(setting.domain, setting.sampled_truths)[setting.crowd.real]
+    return _Group(part, setting.reports_given_truth(part.channel), setting.apply_channel(part.channel, answers))
 
 
-def _normalised(logs: Floats) -> Floats:
+def _normalize_logs(logs: Floats) -> Floats:
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     posterior: Floats = weights / weights.sum(axis=1, keepdims=True)
     return posterior
@@ -101,29 +101,34 @@ def _unknown(setting: Setting) -> Knowledge:
 
 
 def _questions(
-    setting: Setting, groups: Sequence[_Group], known: Sequence[Knowledge], rng: np.random.Generator, *, effort: float
+    setting: Setting,
+    groups: Sequence[_Group],
+    knowledge: Sequence[Knowledge],
+    rng: np.random.Generator,
+    *,
+    effort: float,
 ) -> tuple[NDArray[np.int64], Floats]:
     """Which of the drawn truths, spread evenly, and what their reports say: log-likelihoods of a reader's truths."""
-    n_drawn, bins = len(setting.drawn), [len(each.belief) for each in known]
+    n_drawn, bins = len(setting.sampled_truths), [len(group_knowledge.belief) for group_knowledge in knowledge]
     n_cells = sum(n_bins * group.tensor.shape[2] for n_bins, group in zip(bins, groups, strict=True))
     most = _MOST_NUMBERS if isinstance(setting.domain, Scale) else _MOST_QUESTIONS
     n_questions = int(np.clip(effort * _CELLS / n_cells, 200, most * effort)) // n_drawn * n_drawn + n_drawn
     truth = np.arange(n_questions) % n_drawn
     logs = np.zeros((n_questions, len(setting.truths)))
-    for group, each in zip(groups, known, strict=True):
-        logs += _evidence(setting, group, each, truth, rng)
+    for group, group_knowledge in zip(groups, knowledge, strict=True):
+        logs += _evidence(setting, group, group_knowledge, truth, rng)
     return truth, logs
 
 
 def _evidence(
-    setting: Setting, group: _Group, known: Knowledge, truth: NDArray[np.int64], rng: np.random.Generator
+    setting: Setting, group: _Group, knowledge: Knowledge, truth: NDArray[np.int64], rng: np.random.Generator
 ) -> Floats:
     """What one group's reports, drawn as counts, say about each question: log-likelihoods, question × truth."""
-    mixed = np.tensordot(known.belief, group.tensor, axes=1).transpose(1, 0, 2)
+    mixed = np.tensordot(knowledge.belief, group.tensor, axes=1).transpose(1, 0, 2)
     n_truths, n_cells = len(mixed), mixed[0].size
     counts = np.zeros((len(truth), n_cells), dtype=np.int64)
-    for place, n_workers in enumerate(setting.crowd.counts(group.part.n_workers)):
-        cells = (known.given_class[place][:, None] * group.laws[place][:, None, :]).reshape(-1, n_cells)
+    for index, n_workers in enumerate(setting.crowd.counts(group.part.n_workers)):
+        cells = (knowledge.given_class[index][:, None] * group.laws[index][:, None, :]).reshape(-1, n_cells)
         n_reports = report_counts(setting, group.part.channel, int(n_workers), len(truth), rng)
         counts += rng.multinomial(n_reports, (cells / cells.sum(axis=1, keepdims=True))[truth])
     evidence: Floats = counts @ np.log(np.maximum(mixed.reshape(n_truths, -1), TINY)).T
@@ -157,25 +162,27 @@ def _learn(
     n_pool = int(np.clip(n_draws / (n_side * len(real)), 100, 2000))
     score = np.log(np.maximum(np.tensordot(belief, group.tensor, axes=(1, 1)).transpose(0, 2, 1), TINY))
     posterior = np.empty((len(real), n_pool, n_classes))
-    for place in range(len(real)):
+    for index in range(len(real)):
         question = rng.integers(0, len(truth), (n_pool, n_side))
-        edges = np.cumsum(group.laws[place], axis=1)[:, :-1]
+        edges = np.cumsum(group.laws[index], axis=1)[:, :-1]
         uniform = rng.random((n_pool, n_side))
         report = by_inversion(edges, truth[question], uniform)
         log_posterior = np.log(setting.crowd.believed) + score[question, report].sum(axis=1)
-        posterior[place] = _normalised(log_posterior)
-    return _binned(posterior, setting.crowd.rank, n_bins=int(np.clip(_CELLS // 1000 // n_outputs, 2, _MOST_BINS)))
+        posterior[index] = _normalize_logs(log_posterior)
+    return _bin_posteriors(
+        posterior, setting.crowd.rank, n_bins=int(np.clip(_CELLS // 1000 // n_outputs, 2, _MOST_BINS))
+    )
 
 
-def _binned(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:
+def _bin_posteriors(posterior: Floats, rank: Floats, n_bins: int) -> Knowledge:
     """Bins of equal size along the rank of the class that is believed: skill is one thing, so one line will do."""
     n_real, n_pool, n_classes = posterior.shape
     flat = posterior.reshape(-1, n_classes)
     order = np.argsort(np.argsort(flat @ rank, kind="stable"), kind="stable")
-    place = order * n_bins // len(flat)
-    belief = np.stack([flat[place == each].mean(axis=0) for each in range(n_bins)])
-    given = np.stack([np.bincount(row, minlength=n_bins) / n_pool for row in place.reshape(n_real, n_pool)])
-    return Knowledge(belief, given)
+    bins = order * n_bins // len(flat)
+    belief = np.stack([flat[bins == bin_index].mean(axis=0) for bin_index in range(n_bins)])
+    bin_shares = np.stack([np.bincount(row, minlength=n_bins) / n_pool for row in bins.reshape(n_real, n_pool)])
+    return Knowledge(belief, bin_shares)
 
 
 def _errors(setting: Setting, truth: NDArray[np.int64], logs: Floats) -> Floats:
@@ -187,5 +194,5 @@ def _errors(setting: Setting, truth: NDArray[np.int64], logs: Floats) -> Floats:
     points = setting.truths
     grid = TruthGrid(domain.numbers, points, np.gradient(points), np.empty(0, np.int64), np.ones(1))
     (median,) = quantiles(grid, [logs], [np.stack([setting.prior, np.zeros_like(points)])], (0.5,))
-    distance: Floats = np.abs(setting.drawn[truth] - median)
+    distance: Floats = np.abs(setting.sampled_truths[truth] - median)
     return distance

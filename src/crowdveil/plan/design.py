@@ -90,7 +90,7 @@ class Setting:
         return prior
 
     @property
-    def asked(self) -> NDArray[np.int64]:
+    def truth_grid_inside(self) -> NDArray[np.int64]:
         """The truths that are really asked about, all equally often: those inside the domain."""
         if not isinstance(self.domain, Scale):
             return np.arange(self.domain.size)
@@ -98,28 +98,33 @@ class Setting:
         return np.flatnonzero(inside)
 
     @property
-    def drawn(self) -> Floats:
-        """Truths as evenly spread as `asked`, but anywhere between a reader's points: no reader's grid is nature's."""
+    def sampled_truths(self) -> Floats:
+        """Truths as evenly spread as `truth_grid_inside`, but anywhere between its points: no grid is nature's."""
         if not isinstance(self.domain, Scale):
             return self.truths
-        cells = np.arange(_TIMES * len(self.asked))
+        cells = np.arange(_TIMES * len(self.truth_grid_inside))
         # Steps of the golden ratio fall everywhere within a cell, and never into a rhythm.
         within = cells * (math.sqrt(5) - 1) / 2 % 1
         truths: Floats = float(self.domain.low) + self.domain.range * (cells + within) / len(cells)
         return truths
 
     @property
-    def prior_error(self) -> float:
+    def baseline_error(self) -> float:
         """The error of not looking at any report: a guess, or the middle of the scale."""
         if isinstance(self.domain, Scale):
             return self.domain.range / 4
         return 1 - 1 / self.domain.size
 
+    @property
+    def largest_error(self) -> float:
+        """What no estimate inside the domain passes: the range of the scale, or 1 for rates and shares."""
+        return self.domain.range if isinstance(self.domain, Scale) else 1.0
+
     def reports_given_truth(self, channel: Channel) -> Floats:
         """P(report | truth) of each class of workers: classes × truths × outputs."""
-        return self.through(channel, self.crowd.answers(self.domain, self.truths))
+        return self.apply_channel(channel, self.crowd.answers(self.domain, self.truths))
 
-    def through(self, channel: Channel, answers: Floats) -> Floats:
+    def apply_channel(self, channel: Channel, answers: Floats) -> Floats:
         """Laws of answers, levels last, as laws of what is reported; ∅ reports too where the channel hides it."""
         reported: Floats = answers @ channel.table[: channel.n_levels]
         if channel.protects_participation:

@@ -22,7 +22,7 @@ def mix(setting: Setting, parts: Sequence[CrowdPart], *, population: bool = Fals
     >>> from crowdveil.mechanisms import mechanism
     >>> from crowdveil.plan import CrowdSkill
     >>> domain = Choices(("no", "yes"))
-    >>> setting = Setting(domain, 1.0, 40, 0.9, CrowdSkill.named("mixed", domain))
+    >>> setting = Setting(domain, 1.0, 40, 0.9, CrowdSkill.from_name("mixed", domain))
     >>> low, high = (mechanism("randomized-response", epsilon=each).channel(domain) for each in (3.0, 0.5))
     >>> both = mix(setting, [CrowdPart(low, 20), CrowdPart(high, 20)]).error
     >>> mix(setting, [CrowdPart(low, 40)]).error < both < mix(setting, [CrowdPart(high, 40)]).error

@@ -37,7 +37,7 @@ def planned_floor(setting: Setting, *, population: bool) -> PlannedFloor:
     if isinstance(setting.domain, Scale):
         meaning = "the least standard deviation of any unbiased estimate at this ε"
         return PlannedFloor(scale_floor(setting), setting.domain.range / math.sqrt(12), meaning)
-    return PlannedFloor(choice_floor(setting), setting.prior_error, "the least error rate of any method at this ε")
+    return PlannedFloor(choice_floor(setting), setting.baseline_error, "the least error rate of any method at this ε")
 
 
 def scale_floor(setting: Setting) -> float:
@@ -49,22 +49,22 @@ def scale_floor(setting: Setting) -> float:
     """
     assert isinstance(setting.domain, Scale)
     middle, half_step = float(setting.domain.low + setting.domain.high) / 2, float(setting.domain.step) / 2
-    told = [_information(setting, setting.domain, middle + beside * half_step) for beside in _BESIDE]
-    information = max(told[0], float(np.average(told, weights=_WEIGHTS)))
+    information_at = [_information(setting, setting.domain, middle + beside * half_step) for beside in _BESIDE]
+    information = max(information_at[0], float(np.average(information_at, weights=_WEIGHTS)))
     return math.inf if information <= 0 else 1 / math.sqrt(setting.reports_per_question * information)
 
 
 def _information(setting: Setting, scale: Scale, truth: float) -> float:
     """What one report can tell at best about this truth, on average over the crowd."""
     information = 0.0
-    for each in setting.crowd.real:
-        law = answer_law(truth, float(setting.crowd.skill[each]), scale)
-        p, slope = _grouped(*(with_empty(law, setting.share) if setting.protect_participation else law))
-        information += float(setting.crowd.shares[each]) * staircase_information(p, slope, setting.epsilon)
+    for skill_class in setting.crowd.real:
+        law = answer_law(truth, float(setting.crowd.skill[skill_class]), scale)
+        p, slope = _group_symbols(*(with_empty(law, setting.share) if setting.protect_participation else law))
+        information += float(setting.crowd.shares[skill_class]) * staircase_information(p, slope, setting.epsilon)
     return information
 
 
-def _grouped(p: Floats, slope: Floats) -> tuple[Floats, Floats]:
+def _group_symbols(p: Floats, slope: Floats) -> tuple[Floats, Floats]:
     """Symbols of nearly the same score as one, where there are too many to try every run of them."""
     if len(p) <= _MOST_SYMBOLS:
         return p, slope
@@ -84,7 +84,7 @@ def choice_floor(setting: Setting) -> float:
     answers = setting.crowd.answers(setting.domain, setting.truths)
     information = float(setting.crowd.shares @ np.array([_mutual_information(table) for table in answers]))
     allowed = setting.n_workers * setting.share * math.tanh(setting.epsilon / 2) ** 2 * information
-    return min(least_error(np.full(setting.domain.size, 1 / setting.domain.size), allowed), setting.prior_error)
+    return min(least_error(np.full(setting.domain.size, 1 / setting.domain.size), allowed), setting.baseline_error)
 
 
 def _mutual_information(table: Floats) -> float:

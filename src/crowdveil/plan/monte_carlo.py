@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from crowdveil.domain import Scale
 from crowdveil.inference import method
 from crowdveil.plan.design import CrowdPart, Setting
-from crowdveil.plan.oracle import expected_of_knowing, log_evidence
+from crowdveil.plan.oracle import log_evidence, oracle_error
 from crowdveil.plan.population import prior_spread
-from crowdveil.plan.study_simulator import Drawn, draw_study
+from crowdveil.plan.study_simulator import DrawnStudy, draw_study
 from crowdveil.progress import heard_by, tell
 
 Floats = NDArray[np.float64]
@@ -35,10 +35,10 @@ _RARE, _ENOUGH = 0.01, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Simulation:
     """The mean error of a question, how sure that is, and the standard deviation from one study to the next.
 
-    `unseen` is the rate of a mistake that happens once in all the rehearsed questions: one three times as frequent
+    `unseen` is the rate of a mistake that happens once in all the simulated questions: one three times as frequent
     would have been seen 19 times in 20, and the standard error knows nothing of what was not seen.
     """
 
@@ -50,11 +50,11 @@ class Rehearsal:
 
     @property
     def at_most(self) -> float:
-        """What the mean error does not pass, as far as rehearsals can tell."""
+        """What the mean error does not pass, as far as the simulations show."""
         return self.error + 3 * (self.standard_error + self.unseen)
 
 
-def rehearse(
+def simulate(
     setting: Setting,
     parts: Sequence[CrowdPart],
     name: str,
@@ -63,7 +63,7 @@ def rehearse(
     effort: float = 1.0,
     precision: float = PRECISION,
     seed: int = 1,
-) -> Rehearsal | None:
+) -> Simulation | None:
     """Draw studies until the relative standard error is small or the effort spent; None where one is too large."""
     rng = np.random.default_rng(seed)
     work = study_work(setting, parts, population=population)
@@ -71,24 +71,24 @@ def rehearse(
     if n_most < 1:
         return None
     measured: list[_Study] = []
-    guess = prior_spread(setting.domain) if population else setting.prior_error
-    knowing, doubt = (0.0, 0.0) if population else expected_of_knowing(setting, parts, rng)
+    guess = prior_spread(setting.domain) if population else setting.baseline_error
+    oracle_mean, oracle_doubt = (0.0, 0.0) if population else oracle_error(setting, parts, rng)
     while len(measured) < n_most:
         with heard_by(None):
             measured.append(_study(setting, draw_study(setting, parts, rng, population=population), name, population))
-        tell("studies rehearsed", len(measured), n_most, at_most=True)
+        tell("studies simulated", len(measured), n_most, at_most=True)
         if len(measured) >= _FEWEST and len(measured) % _FEWEST == 0:
-            found = _summed(setting, measured, knowing, doubt, population)
-            if _enough(found, guess, precision):
-                return found
-    return _summed(setting, measured, knowing, doubt, population)
+            simulation = _summarize(setting, measured, oracle_mean, oracle_doubt, population)
+            if _enough(simulation, guess, precision):
+                return simulation
+    return _summarize(setting, measured, oracle_mean, oracle_doubt, population)
 
 
-def _enough(found: Rehearsal, guess: float, precision: float) -> bool:
+def _enough(simulation: Simulation, guess: float, precision: float) -> bool:
     """Sure of the error to that precision, a little less for small ones; or sure that it is as good as none."""
-    wanted = max(precision * found.error, min(_EASY_PRECISION * found.error, precision * _EASY * guess))
-    sure = found.standard_error < wanted and found.unseen < _EASY_PRECISION * found.error
-    return sure or found.at_most < RESOLUTION * guess
+    wanted = max(precision * simulation.error, min(_EASY_PRECISION * simulation.error, precision * _EASY * guess))
+    sure = simulation.standard_error < wanted and simulation.unseen < _EASY_PRECISION * simulation.error
+    return sure or simulation.at_most < RESOLUTION * guess
 
 
 def study_work(setting: Setting, parts: Sequence[CrowdPart], *, population: bool) -> float:
@@ -105,17 +105,17 @@ class _Study:
     """By question: the error, that of a reader who knows the workers, and what a count of mistakes would have been."""
 
     error: Floats
-    knowing: Floats
+    oracle: Floats
     counted: Floats
 
 
-def _study(setting: Setting, drawn: Drawn, name: str, population: bool) -> _Study:
+def _study(setting: Setting, drawn: DrawnStudy, name: str, population: bool) -> _Study:
     estimate = method(name).fit(drawn.reports)
     if population:
-        found = estimate.value[:, None] if isinstance(setting.domain, Scale) else estimate.posterior
+        estimates = estimate.value[:, None] if isinstance(setting.domain, Scale) else estimate.posterior
         # Where nobody reported it is a guess, whose error is not that of the evenly spread opinions drawn here.
         guess = prior_spread(setting.domain) ** 2
-        square = np.where(estimate.answered, ((found - drawn.truth) ** 2).mean(axis=1), guess)
+        square = np.where(estimate.answered, ((estimates - drawn.truth) ** 2).mean(axis=1), guess)
         return _Study(square, np.zeros_like(square), square)
     belief = log_evidence(setting, drawn)
     if isinstance(setting.domain, Scale):
@@ -128,42 +128,45 @@ def _study(setting: Setting, drawn: Drawn, name: str, population: bool) -> _Stud
     return _Study(wrong, 1 - posterior.max(axis=1), (value != drawn.truth).astype(np.float64))
 
 
-def _summed(setting: Setting, studies: Sequence[_Study], knowing: float, doubt: float, population: bool) -> Rehearsal:
-    error, known = (np.concatenate([getattr(each, name) for each in studies]) for name in ("error", "knowing"))
-    slope = _slope(error, known)
-    left = [each.error - slope * each.knowing for each in studies]
-    mean = float(np.mean(np.concatenate(left))) + slope * knowing
-    own = _standard_error(left)
-    counted = np.array([each.counted.mean() for each in studies])
-    within = math.sqrt(float(np.mean([each.counted.var() / len(each.counted) for each in studies])))
+def _summarize(
+    setting: Setting, studies: Sequence[_Study], oracle_mean: float, oracle_doubt: float, population: bool
+) -> Simulation:
+    error = np.concatenate([study.error for study in studies])
+    oracle_errors = np.concatenate([study.oracle for study in studies])
+    slope = _slope(error, oracle_errors)
+    residuals = [study.error - slope * study.oracle for study in studies]
+    mean = float(np.mean(np.concatenate(residuals))) + slope * oracle_mean
+    residual_error = _standard_error(residuals)
+    counted = np.array([study.counted.mean() for study in studies])
+    within = math.sqrt(float(np.mean([study.counted.var() / len(study.counted) for study in studies])))
     between = max(float(counted.std(ddof=1)) if len(counted) >= _FEWEST else 0.0, within)
-    standard_error = math.hypot(own, slope * doubt)
+    standard_error = math.hypot(residual_error, slope * oracle_doubt)
     if population:
         root = math.sqrt(max(mean, 0.0))
-        return Rehearsal(root, standard_error / max(2 * root, 1e-300), between / max(2 * root, 1e-300), len(studies))
+        return Simulation(root, standard_error / max(2 * root, 1e-300), between / max(2 * root, 1e-300), len(studies))
     # On scales every question errs a little, and what was seen tells how much.
     unseen = 0.0 if isinstance(setting.domain, Scale) else 1 / len(error)
-    return Rehearsal(max(mean, 0.0), standard_error, between, len(studies), unseen)
+    return Simulation(max(mean, 0.0), standard_error, between, len(studies), unseen)
 
 
-def _slope(error: Floats, known: Floats) -> float:
+def _slope(error: Floats, oracle_errors: Floats) -> float:
     """How much of the knowing reader's luck is the method's luck too (the best control coefficient).
 
     On choices the knowing reader is never worse; where mistakes are too rare to tell, all of its luck is shared.
     """
-    if (error >= known - 1e-9).all() and np.count_nonzero(error > _RARE) < _ENOUGH:
+    if (error >= oracle_errors - 1e-9).all() and np.count_nonzero(error > _RARE) < _ENOUGH:
         return 1.0
-    variance = float(known.var())
+    variance = float(oracle_errors.var())
     if variance <= 0:
         return 0.0
-    return float(np.clip(((error - error.mean()) * (known - known.mean())).mean() / variance, 0.0, 1.0))
+    return float(np.clip(((error - error.mean()) * (oracle_errors - oracle_errors.mean())).mean() / variance, 0.0, 1.0))
 
 
-def _standard_error(left: Sequence[Floats]) -> float:
+def _standard_error(residuals: Sequence[Floats]) -> float:
     """From study to study where there are enough of them, and never below that of independent questions."""
-    everything = np.concatenate(left)
+    everything = np.concatenate(residuals)
     single = float(everything.std()) / math.sqrt(len(everything))
-    if len(left) < _FEWEST:
+    if len(residuals) < _FEWEST:
         return single
-    means = np.array([each.mean() for each in left])
-    return max(single, float(means.std(ddof=1)) / math.sqrt(len(left)))
+    means = np.array([study_residuals.mean() for study_residuals in residuals])
+    return max(single, float(means.std(ddof=1)) / math.sqrt(len(residuals)))

@@ -11,18 +11,18 @@ from crowdveil.errors import InputError
 from crowdveil.exact import json_number
 from crowdveil.plan.density_evolution import predict
 from crowdveil.plan.design import CrowdPart, Setting
-from crowdveil.plan.expected_error import expected, interval, method_of
+from crowdveil.plan.expected_error import expect_error, interval, recommended_method
 from crowdveil.plan.lower_bound import PlannedFloor, planned_floor
 from crowdveil.plan.population import predict_population, prior_spread
 from crowdveil.plan.privacy_cost import StudyCharge, study_charge
 from crowdveil.plan.recommend import Predictor, Recommendation, recommend
-from crowdveil.plan.sample_size import Needs
+from crowdveil.plan.sample_size import SampleSizeSearch
 
 # Below this share of the error of a guess the reports have told something.
 _LEARNT = 0.9
 _MOST_LEVELS = 201
 _MOST_EFFORT = 1000
-# What the floor rules out needs no long rehearsal, nor does each step on the way to a target.
+# What the floor rules out needs no long simulation, nor does each step on the way to a target.
 _PART = 0.25
 
 
@@ -30,28 +30,31 @@ _PART = 0.25
 class Plan:
     """`interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
 
-    `standard_error` is how sure the planner is of `expected_error`, after `studies_rehearsed` (0: calculated only).
+    Errors are in `unit`: points on the scale, whatever its step, or a share. None is larger than the scale.
+
+    `standard_error` is how sure the planner is of `expected_error`, after `n_simulations` studies (0: calculated only).
     Where that is more than a fifteenth of it, the number itself is not `known`, only that it is `at_most` so much.
     `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
     guess does. What the target needs is more than was asked for where the expected error misses it, and else not more;
-    `workers_rehearsed` and `epsilon_rehearsed` tell whether just that was rehearsed, or is only calculated.
+    `workers_simulated` and `epsilon_simulated` tell whether just that was simulated, or is only calculated.
     """
 
     measure: str
+    unit: str
     feasible: bool
     expected_error: float
     standard_error: float
     at_most: float
-    studies_rehearsed: int
+    n_simulations: int
     interval: tuple[float, float]
     prior_error: float
     floor: float
     floor_meaning: str
     target_error: float
     workers_needed: int | None
-    workers_rehearsed: bool
+    workers_simulated: bool
     epsilon_needed: float | None
-    epsilon_rehearsed: bool
+    epsilon_simulated: bool
     mechanism: str
     method: str
     why: str
@@ -65,20 +68,21 @@ class Plan:
     def to_json(self) -> dict[str, object]:
         return {
             "measure": self.measure,
+            "unit": self.unit,
             "feasible": self.feasible,
             "expected_error": self.expected_error,
             "standard_error": self.standard_error,
             "at_most": self.at_most,
-            "studies_rehearsed": self.studies_rehearsed,
+            "n_simulations": self.n_simulations,
             "interval": list(self.interval),
             "prior_error": self.prior_error,
             "floor": json_number(self.floor),
             "floor_meaning": self.floor_meaning,
             "target_error": self.target_error,
             "workers_needed": self.workers_needed,
-            "workers_rehearsed": self.workers_rehearsed,
+            "workers_simulated": self.workers_simulated,
             "epsilon_needed": self.epsilon_needed,
-            "epsilon_rehearsed": self.epsilon_rehearsed,
+            "epsilon_simulated": self.epsilon_simulated,
             "mechanism": self.mechanism,
             "method": self.method,
             "why": self.why,
@@ -97,19 +101,19 @@ def plan(
 ) -> Plan:
     """Plan the study; without a target, what it would take to halve the error of a guess is told as well.
 
-    The study is calculated first and then rehearsed with the recommended method. `effort` is how much of that: 1 takes
+    The study is calculated first and then simulated with the recommended method. `effort` is how much of that: 1 takes
     a few seconds, 0 leaves it at the calculation.
     """
     _check(setting, target_error, effort)
     chosen = recommend(setting, _predictor(population, effort=0.2), only=mechanism)
     parts = [CrowdPart(chosen.channel, setting.n_workers)]
-    prior = prior_spread(setting.domain) if population else setting.prior_error
+    prior = prior_spread(setting.domain) if population else setting.baseline_error
     floor = planned_floor(setting, population=population)
     played = effort if floor.value < floor.beside else _PART * effort
     calculated = _predictor(population)(setting, chosen.channel)
-    found = expected(setting, parts, calculated, population=population, effort=played)
+    expectation = expect_error(setting, parts, calculated, population=population, effort=played)
     target = prior / 2 if target_error is None else target_error
-    feasible = _learnt(found.error, prior, floor) and (target_error is None or found.error <= target)
+    feasible = _learnt(expectation.error, prior, floor) and (target_error is None or expectation.error <= target)
 
     def reaches(study: Setting, error: float) -> bool:
         """Whether a study is as wanted: what is feasible must not need more, and what is not must."""
@@ -118,7 +122,7 @@ def plan(
         return _learnt(error, prior, planned_floor(study, population=population))
 
     measure = _measure(setting, population)
-    needs = Needs(
+    needs = SampleSizeSearch(
         setting,
         chosen.mechanism,
         _predictor(population, effort=0.1),
@@ -127,29 +131,30 @@ def plan(
         min(target, _LEARNT * prior),
         population,
         0.0 if target_error is None else _PART * effort,
-        found,
+        expectation,
         reaches,
     )
     workers, least = needs.workers(), needs.epsilon()
     return Plan(
         measure,
+        _unit(setting),
         feasible,
-        found.error,
-        found.standard_error,
-        found.at_most,
-        found.n_studies,
-        interval(setting, found, population=population),
+        min(expectation.error, setting.largest_error),
+        expectation.standard_error,
+        min(expectation.at_most, setting.largest_error),
+        expectation.n_studies,
+        interval(setting, expectation, population=population),
         prior,
         floor.value,
         floor.meaning,
         target,
         None if workers.least is None else math.ceil(workers.least),
-        workers.rehearsed,
+        workers.simulated,
         least.least,
-        least.rehearsed,
+        least.simulated,
         chosen.mechanism,
-        method_of(setting, population=population),
-        _why(setting, chosen, found.error, floor, prior, measure, feasible, target_error),
+        recommended_method(setting, population=population),
+        _why(setting, chosen, expectation.error, floor, prior, measure, feasible, target_error),
         study_charge(
             chosen.channel.epsilon,
             setting.n_questions,
@@ -189,6 +194,12 @@ def _measure(setting: Setting, population: bool) -> str:
     return "mean absolute error" if isinstance(setting.domain, Scale) else "error rate"
 
 
+def _unit(setting: Setting) -> str:
+    if isinstance(setting.domain, Scale):
+        return f"points on the scale {float(setting.domain.low):g} to {float(setting.domain.high):g}"
+    return "share"
+
+
 def _why(
     setting: Setting,
     chosen: Recommendation,
@@ -202,14 +213,16 @@ def _why(
     sentences = [chosen.why(measure)]
     if floor.value >= floor.beside:
         sentences.append(
-            f"impossible: {floor.meaning} is {floor.value:.3g}, and a guess without any report has {floor.beside:.3g}"
+            f"impossible: {floor.meaning} is {floor.value:.3g}, and a guess without asking has {floor.beside:.3g}"
         )
     elif not feasible and error >= _LEARNT * prior:
-        sentences.append(f"impossible: the expected {measure} is hardly below that of a guess ({prior:.3g})")
+        sentences.append(
+            f"impossible: the expected {measure} is hardly below that of a guess without asking ({prior:.3g})"
+        )
     elif not feasible:
         sentences.append(f"the expected {measure} misses the target of {target:.3g}")
     else:
-        sentences.append(f"a guess without any report has {prior:.3g}")
+        sentences.append(f"a guess without asking has {prior:.3g}")
     if setting.protect_participation and setting.share < 0.5:
         sentences.append("hiding who answered is dear here: most reports come from people who did not answer")
     return "; ".join(sentences)

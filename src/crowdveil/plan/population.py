@@ -34,10 +34,10 @@ def predict_population_parts(setting: Setting, parts: Sequence[CrowdPart]) -> Pr
     share = setting.share
     present = [(_variance(setting, part.channel), part.n_workers) for part in parts if part.n_workers > 0]
     if isinstance(setting.domain, Scale):
-        variance = 1 / sum(n_workers * share**2 / each for each, n_workers in present)
+        variance = 1 / sum(n_workers * share**2 / worker_variance for worker_variance, n_workers in present)
     else:
         n_answers = max(share * sum(n_workers for _, n_workers in present), share)
-        variance = sum(n_workers * each for each, n_workers in present) / n_answers**2
+        variance = sum(n_workers * worker_variance for worker_variance, n_workers in present) / n_answers**2
     # A mean of n squared errors has a relative spread of √(2/n), its root half of that.
     error, n_targets = math.sqrt(variance), 1 if isinstance(setting.domain, Scale) else setting.domain.size
     return Prediction(error, error * math.sqrt(0.5 / n_targets), 0.0)
@@ -49,7 +49,7 @@ def _variance(setting: Setting, channel: Channel) -> float:
     With participation protected the estimate is a ratio X̄/Ȳ, Y being the unbiased count of answers, and its variance
     is that of X − f·Y over N·s² (first order).
     """
-    wanted, targets = _wanted(setting.domain)
+    wanted, targets = _target_values(setting.domain)
     inputs = np.full(setting.domain.size, setting.share / setting.domain.size)
     scores = np.stack([channel.scores(column)[0] for column in wanted])
     answered = np.ones(scores.shape[1])
@@ -62,7 +62,7 @@ def _variance(setting: Setting, channel: Channel) -> float:
 
 def sampling_error(setting: Setting) -> float:
     """The error of the same people asked without privacy: what no mechanism can pass."""
-    wanted, targets = _wanted(setting.domain)
+    wanted, targets = _target_values(setting.domain)
     variance = float(np.mean((wanted**2).mean(axis=1) - targets**2))
     return math.sqrt(variance / max(setting.n_workers * setting.share, 1.0))
 
@@ -75,7 +75,7 @@ def prior_spread(domain: Domain) -> float:
     return math.sqrt((k - 1) / (k**2 * (k + 1)))
 
 
-def _wanted(domain: Domain) -> tuple[Floats, Floats]:
+def _target_values(domain: Domain) -> tuple[Floats, Floats]:
     """The numbers whose averages are wanted, one row each, and these averages for evenly spread opinions."""
     rows = domain.numbers[None, :] if isinstance(domain, Scale) else np.eye(domain.size)
     return rows, rows.mean(axis=1)

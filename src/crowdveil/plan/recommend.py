@@ -34,31 +34,37 @@ class Recommendation:
     tried: dict[str, float]
 
     def why(self, measure: str) -> str:
-        own = self.tried[self.mechanism]
+        chosen_error = self.tried[self.mechanism]
         # Subset selection of one option *is* randomised response: an equal number is not an alternative.
-        others = ", ".join(f"{name} {_beside(error, own)}" for name, error in self.tried.items() if error != own)
+        others = ", ".join(
+            f"{name} {_beside(error, chosen_error)}" for name, error in self.tried.items() if error != chosen_error
+        )
         if not others:
             return f"no mechanism that serves this domain at this ε does better than {self.mechanism}"
-        best = "has the least" if own <= min(self.tried.values()) else "is the simplest and within 3 % of the least"
+        best = (
+            "has the least"
+            if chosen_error <= min(self.tried.values())
+            else "is the simplest and within 3 % of the least"
+        )
         return f"{self.mechanism} {best} expected {measure} ({others})"
 
 
-def _beside(error: float, own: float) -> str:
-    """An alternative's error beside the chosen one's: its own number would be calculated where that is rehearsed."""
-    if not 0 < own < math.inf:
-        return "more" if error > own else "less"
-    if error >= 2 * own:
-        return f"{error / own:.2g} times as much"
-    return f"{100 * abs(error / own - 1):.2g} % {'more' if error > own else 'less'}"
+def _beside(error: float, chosen_error: float) -> str:
+    """An alternative's error beside the chosen one's: its own number would be calculated where that is simulated."""
+    if not 0 < chosen_error < math.inf:
+        return "more" if error > chosen_error else "less"
+    if error >= 2 * chosen_error:
+        return f"{error / chosen_error:.2g} times as much"
+    return f"{100 * abs(error / chosen_error - 1):.2g} % {'more' if error > chosen_error else 'less'}"
 
 
 def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None) -> Recommendation:
     """Try what fits the domain (or `only` one mechanism) and keep the best; ties go to the simplest."""
     names = FOR_SCALES if isinstance(setting.domain, Scale) else FOR_CHOICES
     if only is not None:
-        found = channel_of(only, setting)
-        return Recommendation(only, found, {only: predictor(setting, found).error})
-    channels = {name: channel for name in names if (channel := _served(name, setting)) is not None}
+        only_channel = mechanism_channel(only, setting)
+        return Recommendation(only, only_channel, {only: predictor(setting, only_channel).error})
+    channels = {name: channel for name in names if (channel := _try_channel(name, setting)) is not None}
     tried = {}
     for name, channel in counted(list(channels.items()), "mechanisms compared"):
         try:
@@ -76,12 +82,12 @@ def recommend(setting: Setting, predictor: Predictor, *, only: str | None = None
     return Recommendation(best, channels[best], tried)
 
 
-def channel_of(name: str, setting: Setting) -> Channel:
+def mechanism_channel(name: str, setting: Setting) -> Channel:
     """The channel of this mechanism at the setting's ε."""
-    made = mechanism(name, epsilon=setting.epsilon, **_participation(setting))
-    if not isinstance(made, ChannelMechanism):
+    chosen = mechanism(name, epsilon=setting.epsilon, **_participation(setting))
+    if not isinstance(chosen, ChannelMechanism):
         raise InputError(f"mechanism {name} is never deployed, so there is nothing to plan", fix=f"use {SIMPLEST}")
-    channel = made.channel(setting.domain)
+    channel = chosen.channel(setting.domain)
     if channel.is_identity:
         raise InputError(f"mechanism {name} protects nothing, so there is no ε to plan with", fix=f"use {SIMPLEST}")
     if _blurs_participation(channel):
@@ -103,9 +109,9 @@ def _participation(setting: Setting) -> dict[str, bool]:
     return {"protect_participation": True} if setting.protect_participation else {}
 
 
-def _served(name: str, setting: Setting) -> Channel | None:
+def _try_channel(name: str, setting: Setting) -> Channel | None:
     """The channel, or None where this mechanism cannot serve the setting."""
     try:
-        return channel_of(name, setting)
+        return mechanism_channel(name, setting)
     except InputError:
         return None

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class DrawnStudy:
     """`truth` is a code (choices) or a number (scales) for each question, or the opinions' averages.
 
     `counts` holds for each part and real class how many of them sent each report: question × output.
@@ -31,7 +31,7 @@ class Drawn:
 
 def draw_study(
     setting: Setting, parts: Sequence[CrowdPart], rng: np.random.Generator, *, population: bool = False
-) -> Drawn:
+) -> DrawnStudy:
     """Truths spread evenly and the reports about them, or evenly spread opinions."""
     truth = draw_truths(setting, rng, population=population)
     columns: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]] = []
@@ -57,7 +57,7 @@ def draw_study(
         tuple(part.channel for part in parts),
         setting.domain,
     )
-    return Drawn(truth, reports, parts, counts)
+    return DrawnStudy(truth, reports, parts, counts)
 
 
 def draw_truths(
@@ -83,7 +83,7 @@ def answer_laws(setting: Setting, part: CrowdPart, truth: NDArray[Any], *, popul
         answers = setting.crowd.answers(domain, truth)[real]
     else:
         answers = setting.crowd.answers(domain, setting.truths)[real][:, truth]
-    return setting.through(part.channel, answers)
+    return setting.apply_channel(part.channel, answers)
 
 
 def _reports(
@@ -92,7 +92,7 @@ def _reports(
     """Worker, question and report of every cell that reports."""
     n_questions = len(law)
     if part.channel.protects_participation:
-        worker, question = (place.ravel() for place in np.indices((n_workers, n_questions)))
+        worker, question = (index.ravel() for index in np.indices((n_workers, n_questions)))
     else:
         worker, question = np.nonzero(rng.random((n_workers, n_questions)) < setting.share)
     return worker, question, by_inversion(np.cumsum(law, axis=1)[:, :-1], question, rng.random(len(question)))
@@ -102,5 +102,5 @@ def by_inversion(edges: Floats, row: NDArray[np.int64], uniform: Floats) -> NDAr
     """Outputs drawn from the rows of `edges`; row r is moved to [r, r + 1), so that one search serves all rows."""
     n_rows, n_edges = edges.shape
     line = (np.minimum(edges, 1 - 1e-12) + np.arange(n_rows)[:, None]).ravel()
-    place: NDArray[np.int64] = np.searchsorted(line, row + uniform, side="right") - row * n_edges
-    return place
+    output: NDArray[np.int64] = np.searchsorted(line, row + uniform, side="right") - row * n_edges
+    return output

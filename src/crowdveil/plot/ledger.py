@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crowdveil.accounting import Ledger
-from crowdveil.accounting.nano import amount_of
+from crowdveil.accounting.nano import from_nano
 from crowdveil.errors import InputError
 from crowdveil.plot.style import COLOURS, GREY, add_caption, add_title, new_figure
 
@@ -42,7 +42,7 @@ def ledger_timeline(ledger: Ledger, worker: str) -> Figure:
 
 def _draw_share(axes: Axes, charges: list[int], cap: int, label: str, **line: Any) -> None:
     """The sum after each release as a share of its cap."""
-    shares = np.cumsum([amount_of(charge) for charge in charges]) / amount_of(cap)
+    shares = np.cumsum([from_nano(charge) for charge in charges]) / from_nano(cap)
     edges = np.append(np.arange(len(charges) + 1), len(charges) + 0.5)
     axes.step(edges, [0, *shares, shares[-1]], where="post", linewidth=2, label=label, **line)
 

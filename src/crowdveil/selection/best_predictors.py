@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
-from crowdveil.selection.result import Selection, check_budget, fill, finished
+from crowdveil.selection.result import Selection, build_selection, check_budget, fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,4 +26,4 @@ class BestPredictors:
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(GroupError(history, candidates).with_each(), kind="stable")
         picks = fill(order, candidates, check_budget(budget))
-        return finished(self.name, history, candidates, picks, budget)
+        return build_selection(self.name, history, candidates, picks, budget)

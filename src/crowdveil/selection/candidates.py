@@ -19,6 +19,9 @@ CENT_DUST = 1e-9
 class Candidates:
     """One row per worker: level, pay, the ε the new question costs them and the ε they have left.
 
+    The paper also bounds δ, in (4.13), and takes the larger share of ε and δ in (4.14). Every mechanism that can be
+    deployed is a table of integers with δ = 0, so both conditions on δ hold always and are left out.
+
     Level "none" (or an infinite ε) is unprotected: its privacy cost is infinite, whatever the ε column says, and no
     ledger is charged for it.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
-from crowdveil.selection.result import Selection, check_budget, fill, finished
+from crowdveil.selection.result import Selection, build_selection, check_budget, fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,4 +22,4 @@ class Cheapest:
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(candidates.pay, kind="stable")
         picks = fill(order, candidates, check_budget(budget))
-        return finished(self.name, history, candidates, picks, budget)
+        return build_selection(self.name, history, candidates, picks, budget)

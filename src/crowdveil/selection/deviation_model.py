@@ -59,17 +59,17 @@ class Past:
         """`width` columns make a question."""
         typical, between = float(np.var(self.value)), 0.0
         for _ in range(_ROUNDS):
-            deviation, leaning, own = self._measured(typical + between)
-            typical = max(_weighed(own, self.freedom / (self.noise + typical + _DUST) ** 2), 0.0)
+            deviation, leaning, own_variance = self._measure_deviations(typical + between)
+            typical = max(_weighted_mean(own_variance, self.freedom / (self.noise + typical + _DUST) ** 2), 0.0)
             alone = (self.noise + typical) / self.counts
-            between = max(_weighed(leaning**2 - alone, (self.seen > 0) / (alone + between + _DUST) ** 2), 0.0)
+            between = max(_weighted_mean(leaning**2 - alone, (self.seen > 0) / (alone + between + _DUST) ** 2), 0.0)
         trust = between / (between + alone) if between > 0 else np.zeros(self.shape[0])
-        scatter = self._drawn_together(own, typical) + (1 - trust) * between
+        scatter = self._drawn_together(own_variance, typical) + (1 - trust) * between
         rest = csr_matrix((deviation - (trust * leaning)[self.worker], (self.worker, self.column)), shape=self.shape)
         camp = shared_opinions(rest, np.sqrt(self.noise + scatter), width)
         return Opinions(trust * leaning, np.maximum(scatter, np.square(camp).sum(axis=1)), camp, typical + between)
 
-    def _measured(self, spread: float) -> tuple[Floats, Floats, Floats]:
+    def _measure_deviations(self, spread: float) -> tuple[Floats, Floats, Floats]:
         """Deviations if opinions spread so much; by worker their mean, and their variance without noise, unbiased."""
         weight = 1 / (self.variance + spread + _DUST)
         whole = np.maximum(self.by_column(weight), _DUST)
@@ -80,15 +80,15 @@ class Past:
         part = self.by_worker(1 / whole[self.column]) / self.counts
         return deviation, leaning, squares - self.noise + part
 
-    def _drawn_together(self, own: Floats, typical: float) -> Floats:
+    def _drawn_together(self, own_variance: Floats, typical: float) -> Floats:
         """Each worker's scatter, as much their own as scatters differ by more than chance makes so few of them do."""
         by_chance = 2 * (self.noise + typical) ** 2 / np.maximum(self.freedom, 1) + _DUST
-        apart = max(_weighed((own - typical) ** 2 - by_chance, self.freedom / by_chance), 0.0)
+        apart = max(_weighted_mean((own_variance - typical) ** 2 - by_chance, self.freedom / by_chance), 0.0)
         share = (self.freedom > 0) * apart / (apart + by_chance)
-        together: Floats = np.maximum(typical + share * (own - typical), 0.0)
+        together: Floats = np.maximum(typical + share * (own_variance - typical), 0.0)
         return together
 
 
-def _weighed(numbers: Floats, weight: Floats) -> float:
+def _weighted_mean(numbers: Floats, weight: Floats) -> float:
     total = float(weight.sum())
     return float((weight * numbers).sum() / total) if total > 0 else 0.0

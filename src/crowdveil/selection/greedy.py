@@ -13,7 +13,7 @@ from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
 from crowdveil.selection.paper_error import PrintedError
-from crowdveil.selection.result import HARMFUL, ONLY_UNPROTECTED, Selection, check_budget, finished, rmse
+from crowdveil.selection.result import HARMFUL, ONLY_UNPROTECTED, Selection, build_selection, check_budget, rmse
 from crowdveil.validation import Rule, check_settings
 
 # A worker who costs nothing at all is divided by this instead of by zero.
@@ -24,6 +24,9 @@ _FAIRNESS = Rule("from 0 (money only) to 1 (privacy only)", lambda fairness: 0 <
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greedy:
     """`fairness` (α) moves the cost from money to the share of privacy used up. Stops where more workers would harm.
+
+    Error and harm are those of the group's plain mean, as in the paper. Estimates of ratings weigh reports by
+    inverse variance where levels of privacy differ (`population-mean`); there a noisy worker adds little, never harm.
 
     The first worker is measured against the worst single candidate, since a group of nobody has no error. `paper_mode`
     follows the print instead: the error by (4.12), and spending until the money is gone.
@@ -41,32 +44,32 @@ class Greedy:
         self, history: History, candidates: Candidates, budget: float, *, given: Sequence[int] = ()
     ) -> Selection:
         """`given` are rows of candidates who are in the group already: the choice goes on from them, at no cost."""
-        left = check_budget(budget)
+        remaining = check_budget(budget)
         group = (PrintedError if self.paper_mode else GroupError)(history, candidates)
         cost = np.maximum(candidates.costs(budget, self.fairness), _FREE)
         open_, picks, errors = candidates.can_pay() & np.isfinite(cost), list[int](), list[float]()
         open_[list(given)] = False
         error = first = rmse(group, given)
-        while (allowed := open_ & candidates.affordable(left)).any():
-            each = np.sqrt(np.maximum(group.with_each(), 0.0))
-            before = error if group.size else float(each[allowed].max())
-            best = _best(before - each, cost, allowed)
+        while (allowed := open_ & candidates.affordable(remaining)).any():
+            errors_with = np.sqrt(np.maximum(group.with_each(), 0.0))
+            before = error if group.size else float(errors_with[allowed].max())
+            best = _best(before - errors_with, cost, allowed)
             group.add(best)
             picks.append(best)
-            errors.append(float(each[best]))
-            open_[best], error, left = False, errors[-1], left - float(candidates.pay[best])
-        because = _unprotected(open_, candidates, cost)
+            errors.append(float(errors_with[best]))
+            open_[best], error, remaining = False, errors[-1], remaining - float(candidates.pay[best])
+        because = _unprotected_reason(open_, candidates, cost)
         # Two more may lower what one more raises, as where two camps are asked in turn; so the whole way is looked at.
-        kept = len(picks) if self.paper_mode else _least([first, *errors])
-        if kept < len(picks):
-            picks, because = picks[:kept], HARMFUL
-        return finished(self.name, history, candidates, picks, budget, because, given=given)
+        n_kept = len(picks) if self.paper_mode else _least([first, *errors])
+        if n_kept < len(picks):
+            picks, because = picks[:n_kept], HARMFUL
+        return build_selection(self.name, history, candidates, picks, budget, because, given=given)
 
 
 def _least(errors: list[float]) -> int:
     """How many picks have the least error; of equals the fewest, but for rounding."""
-    found = np.array(errors)
-    return int(np.argmax(found <= found.min() * (1 + 1e-12)))
+    values = np.array(errors)
+    return int(np.argmax(values <= values.min() * (1 + 1e-12)))
 
 
 def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:
@@ -76,6 +79,6 @@ def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:
     return int(ties[np.argmin(cost[ties])])
 
 
-def _unprotected(open_: NDArray[np.bool_], candidates: Candidates, cost: Floats) -> str:
+def _unprotected_reason(open_: NDArray[np.bool_], candidates: Candidates, cost: Floats) -> str:
     left_out = candidates.can_pay() & np.isinf(cost)
     return ONLY_UNPROTECTED if left_out.any() and not open_.any() else ""

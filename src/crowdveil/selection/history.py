@@ -55,18 +55,20 @@ class History:
     @property
     def own_scatter(self) -> Floats:
         """What of a worker's scatter is shared with nobody; of workers without reports nothing is known."""
-        found = self.opinions
-        own: Floats = np.where(np.diff(self.rest.indptr) > 0, found.scatter - np.square(found.camp).sum(axis=1), 0.0)
-        return own
+        opinions = self.opinions
+        scatter: Floats = np.where(
+            np.diff(self.rest.indptr) > 0, opinions.scatter - np.square(opinions.camp).sum(axis=1), 0.0
+        )
+        return scatter
 
     @classmethod
     def from_reports(cls, reports: Reports) -> History:
         """Read the history from noisy reports, their noise taken from the channels."""
         _check(reports)
         worker, column, value, variance, n_columns = _entries(reports)
-        made = _History(worker, column, value, variance, reports.n_workers, n_columns)
+        arithmetic = _History(worker, column, value, variance, reports.n_workers, n_columns)
         past = Past(worker, column, value, variance, (reports.n_workers, n_columns))
-        return made.finish(reports.workers, past.opinions(max(n_columns // max(reports.n_questions, 1), 1)))
+        return arithmetic.finish(reports.workers, past.opinions(max(n_columns // max(reports.n_questions, 1), 1)))
 
 
 class _History:
@@ -118,8 +120,8 @@ class _History:
         plain = self.per_worker(self.deviation) / counts
         freedom = max(int((self.seen - (self.seen > 0)).sum()), 1)
         within = float(((self.deviation - plain[self.worker]) ** 2).sum() / freedom)
-        known = self.seen > 0
-        between = float(np.mean(plain[known] ** 2) - within * np.mean(1 / counts[known]))
+        reported = self.seen > 0
+        between = float(np.mean(plain[reported] ** 2) - within * np.mean(1 / counts[reported]))
         return max(within, np.finfo(float).tiny), max(between, 0.0)
 
     def unseen_of_stranger(self) -> float:
@@ -161,9 +163,9 @@ def _entries(reports: Reports) -> tuple[NDArray[Any], NDArray[Any], Floats, Floa
 
 def _noise(reports: Reports) -> Floats:
     """The noise variance of each report, averaged over the levels it may come from."""
-    known = [
+    variances = [
         float(channel.scores(reports.domain.numbers)[1].mean()) if isinstance(channel, Channel) else channel.variance
         for channel in reports.channels
     ]
-    variance: Floats = np.array(known)[reports.channel]
+    variance: Floats = np.array(variances)[reports.channel]
     return variance

@@ -44,7 +44,7 @@ class PrintedError:
         self._own_sum += self._own[chosen]
         self.size += 1
 
-    def squared(self) -> float:
+    def squared_error(self) -> float:
         """RMSE² of the group as it is, infinite for nobody."""
         if not self.size:
             return float("inf")

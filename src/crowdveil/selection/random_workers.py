@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.entropy import entropy_from, uniforms
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.history import History
-from crowdveil.selection.result import Selection, check_budget, fill, finished
+from crowdveil.selection.result import Selection, build_selection, check_budget, fill
 from crowdveil.validation import SEED, check_settings
 
 
@@ -28,4 +28,4 @@ class RandomWorkers:
     def select(self, history: History, candidates: Candidates, budget: float) -> Selection:
         order = np.argsort(uniforms(entropy_from(self.seed), len(candidates)))
         picks = fill(order, candidates, check_budget(budget))
-        return finished(self.name, history, candidates, picks, budget)
+        return build_selection(self.name, history, candidates, picks, budget)

@@ -26,7 +26,10 @@ TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small."""
+    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small.
+
+    Both are errors of the plain mean of the group's reports, not of a mean weighted by inverse variance.
+    """
 
     policy: str
     chosen: tuple[Any, ...]
@@ -46,7 +49,7 @@ class Selection:
         }
 
 
-def finished(
+def build_selection(
     policy: str,
     history: History,
     candidates: Candidates,
@@ -57,7 +60,7 @@ def finished(
     given: Sequence[int] = (),
 ) -> Selection:
     """The selection of these candidates, with both error estimates of the group that they and those `given` make up."""
-    left = budget - float(candidates.pay[picks].sum())
+    remaining = budget - float(candidates.pay[picks].sum())
     expected, printed = (rmse(kind(history, candidates), [*given, *picks]) for kind in (GroupError, PrintedError))
     return Selection(
         policy,
@@ -65,7 +68,7 @@ def finished(
         float(candidates.pay[picks].sum()),
         expected,
         printed,
-        because or _why_ended(candidates, picks, left, given),
+        because or _why_ended(candidates, picks, remaining, given),
     )
 
 
@@ -73,17 +76,17 @@ def rmse(group: GroupError | PrintedError, members: Sequence[int] = ()) -> float
     """The root of a group's squared error, with these added to it; one that is estimated below zero counts as zero."""
     for row in members:
         group.add(row)
-    return float(np.sqrt(max(group.squared(), 0.0)))
+    return float(np.sqrt(max(group.squared_error(), 0.0)))
 
 
 def fill(order: NDArray[Any], candidates: Candidates, budget: float) -> list[int]:
     """Take workers in this order as long as they can pay and the money lasts; one too dear is passed over."""
-    picks, left = [], budget
+    picks, remaining = [], budget
     able, pay = candidates.can_pay(), candidates.pay
-    for each in order.tolist():
-        if able[each] and pay[each] <= left + CENT_DUST:
-            picks.append(each)
-            left -= float(pay[each])
+    for row in order.tolist():
+        if able[row] and pay[row] <= remaining + CENT_DUST:
+            picks.append(row)
+            remaining -= float(pay[row])
     return picks
 
 
@@ -93,9 +96,9 @@ def check_budget(budget: float) -> float:
     return float(budget)
 
 
-def _why_ended(candidates: Candidates, picks: list[int], left: float, given: Sequence[int]) -> str:
+def _why_ended(candidates: Candidates, picks: list[int], remaining: float, given: Sequence[int]) -> str:
     open_ = candidates.can_pay()
     open_[[*given, *picks]] = False
     if not picks and not given:
         return TOO_DEAR if open_.any() else NOBODY
-    return SPENT if open_.any() and not (open_ & candidates.affordable(left)).any() else EVERYONE
+    return SPENT if open_.any() and not (open_ & candidates.affordable(remaining)).any() else EVERYONE

@@ -32,17 +32,17 @@ def shared_opinions(deviations: csr_matrix, deviation: Floats, width: int) -> Fl
     if min(n_rows, n_columns) > MOST or min(n_rows, n_columns) < 3:
         return nothing
     scaled = (diags(1 / np.maximum(deviation, 1e-12)) @ deviations).tocsr()
-    left, values = _singular(scaled)
+    left_vectors, values = _singular(scaled)
     seen = np.diff(scaled.indptr), np.diff(scaled.tocsc().indptr)
     # Shares of options sum to nothing: their columns vary in fewer directions, and the more in each.
     free = (width - 1) / width if width > 1 else 1.0
-    a, b = (float(each.max(initial=0)) for each in seen)
+    a, b = (float(counts.max(initial=0)) for counts in seen)
     b /= free
-    kept = values**2 > _largest_by_chance(a, b)
-    y = values[kept]
+    significant = values**2 > _largest_by_chance(a, b)
+    y = values[significant]
     shrunken = np.sqrt(np.maximum((y**2 - a - b) ** 2 - 4 * a * b, 0.0)) / y
-    found: Floats = left[:, kept] * shrunken * deviation[:, None] / np.sqrt(n_columns)
-    return found
+    coordinates: Floats = left_vectors[:, significant] * shrunken * deviation[:, None] / np.sqrt(n_columns)
+    return coordinates
 
 
 def _largest_by_chance(rows: float, columns: float) -> float:
@@ -55,8 +55,8 @@ def _largest_by_chance(rows: float, columns: float) -> float:
 def _singular(table: csr_matrix) -> tuple[Any, Floats]:
     """Left singular vectors and singular values, by the smaller of the two tables of products."""
     if table.shape[0] <= table.shape[1]:
-        squares, left = np.linalg.eigh((table @ table.T).toarray())
-        return left, np.sqrt(np.maximum(squares, 0.0))
+        squares, left_vectors = np.linalg.eigh((table @ table.T).toarray())
+        return left_vectors, np.sqrt(np.maximum(squares, 0.0))
     squares, right = np.linalg.eigh((table.T @ table).toarray())
     values = np.sqrt(np.maximum(squares, 0.0))
     return (table @ right) / np.maximum(values, 1e-12), values

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from crowdveil.domain import Choices
 from crowdveil.errors import InputError
-from crowdveil.simulate.crowd import Crowd, answers_of, are_shares, generator, participation
+from crowdveil.simulate.crowd import (
+    Codes,
+    Crowd,
+    are_shares,
+    draw_answers,
+    draw_participation,
+    generator,
+    numbered_answers,
+)
 from crowdveil.validation import COUNT, Count, Probability, Rule, Share, check_settings
 
 _RISING = Rule("two probabilities in rising order", lambda ends: 0 <= ends[0] <= ends[1] <= 1)
@@ -52,20 +60,20 @@ class ChoiceCrowd:
         truth = rng.choice(self.domain.size, self.n_questions, p=shares / shares.sum())
         skill = rng.uniform(*self.ability, self.n_workers)
         skill[rng.permutation(self.n_workers)[: self.experts]] = 1.0
-        grid = _answers(truth, skill, self.domain.size, rng)
-        if self.bias:
-            favourite = rng.integers(self.domain.size, size=(self.n_workers, 1))
-            grid = np.where(rng.random(grid.shape) < self.bias, favourite, grid)
-        answered = participation(self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng)
-        return Crowd(answers_of(grid, answered, self.domain), truth, skill)
+        favourite = rng.integers(self.domain.size, size=self.n_workers) if self.bias else None
+        worker, question = draw_participation(
+            self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng
+        )
 
+        def draw(worker: Codes, question: Codes) -> NDArray[np.int64]:
+            """The truth with the worker's probability, else one of the others, all alike; or the favourite."""
+            others = rng.integers(1, max(self.domain.size, 2), size=len(worker))
+            right = rng.random(len(worker)) < skill[worker]
+            answer = np.where(right, truth[question], (truth[question] + others) % self.domain.size)
+            if favourite is None:
+                return answer
+            return np.where(rng.random(len(worker)) < self.bias, favourite[worker], answer)
 
-def _answers(
-    truth: NDArray[np.int64], skill: NDArray[np.float64], n_options: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """The truth with the worker's probability, else one of the others, all alike."""
-    shape = (len(skill), len(truth))
-    others = rng.integers(1, max(n_options, 2), size=shape)
-    right = rng.random(shape) < skill[:, None]
-    answers: NDArray[np.int64] = np.where(right, truth, (truth + others) % n_options)
-    return answers
+        answer = draw_answers(worker, question, draw)
+        answers = numbered_answers(worker, question, answer, self.n_workers, self.n_questions, self.domain)
+        return Crowd(answers, truth, skill)

@@ -13,11 +13,13 @@ from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.simulate.crowd import (
     LARGEST,
+    Codes,
     Crowd,
-    answers_of,
     are_shares,
+    draw_answers,
+    draw_participation,
     generator,
-    participation,
+    numbered_answers,
 )
 from crowdveil.validation import COUNT, Count, Rule, Share, check_settings
 
@@ -67,11 +69,18 @@ class ScaleCrowd:
         # Equally many workers of each σ, in random order.
         sigma = rng.permutation(np.resize(np.array(self.sigmas, dtype=np.float64), self.n_workers))
         shift = rng.normal(0.0, self.shift, self.n_workers) if self.shift else np.zeros(self.n_workers)
-        centre = truth + shift[:, None]
-        believed = centre + sigma[:, None] * rng.standard_normal((self.n_workers, self.n_questions))
-        answered = participation(self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng)
         notes: dict[str, NDArray[Any]] = {"level": _levels(self.levels, self.n_workers, rng)} if self.levels else {}
-        return Crowd(answers_of(nearest(believed, self.domain), answered, self.domain), truth, sigma, notes)
+        worker, question = draw_participation(
+            self.n_workers, self.n_questions, self.share, self.answers_per_worker, rng
+        )
+
+        def draw(worker: Codes, question: Codes) -> Codes:
+            error = sigma[worker] * rng.standard_normal(len(worker))
+            return nearest(truth[question] + shift[worker] + error, self.domain)
+
+        answer = draw_answers(worker, question, draw)
+        answers = numbered_answers(worker, question, answer, self.n_workers, self.n_questions, self.domain)
+        return Crowd(answers, truth, sigma, notes)
 
 
 def nearest(numbers: NDArray[np.float64], scale: Scale) -> NDArray[np.int32]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from crowdveil.broker.identity.models import Account
-from crowdveil.broker.identity.tokens import Bearer, bearer_of
+from crowdveil.broker.identity.tokens import Bearer, bearer_of, renewing_bearer_of
 from crowdveil.broker.middleware.rate_limit import COUNTED, limit
 from crowdveil.broker.problems import Refusal
 
@@ -21,12 +23,12 @@ class Authorized(HttpRequest):
 class Scoped(HttpBearer):
     """Anonymous is 401, a token of another scope 403."""
 
-    def __init__(self, *scopes: str) -> None:
+    def __init__(self, *scopes: str, find: Callable[[str], Bearer | None] = bearer_of) -> None:
         super().__init__()
-        self._scopes = scopes
+        self._scopes, self._find = scopes, find
 
     def authenticate(self, request: HttpRequest, token: str) -> Bearer | None:
-        bearer = bearer_of(token) if len(token) < 200 else None
+        bearer = self._find(token) if len(token) < 200 else None
         if bearer is None:
             return None
         if request.META.get(COUNTED) != bearer.token:
@@ -37,6 +39,7 @@ class Scoped(HttpBearer):
 
 
 worker = Scoped("worker")
+renewing_worker = Scoped("worker", find=renewing_bearer_of)
 requester = Scoped("requester")
 operator = Scoped("operator")
 staff = Scoped("requester", "operator")

@@ -34,6 +34,7 @@ def info(request: HttpRequest) -> dict[str, Any]:
         "public_key": keys.public_key(),
         "demo": settings.DEMO,
         "delta": settings.DELTA,
+        "currency": settings.CURRENCY,
     }
 
 

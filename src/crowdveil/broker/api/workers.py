@@ -91,9 +91,9 @@ def list_devices(request: auth.Authorized) -> dict[str, Any]:
     return {"items": _tokens(request.auth.account)}
 
 
-@router.post("/me/tokens", auth=auth.worker, response={201: IssuedToken}, operation_id="add_device")
+@router.post("/me/tokens", auth=auth.renewing_worker, response={201: IssuedToken}, operation_id="add_device")
 def add_device(request: auth.Authorized, payload: NewToken) -> tuple[int, dict[str, Any]]:
-    """A token for a second device, or a fresh one before the old one expires."""
+    """A token for a second device, or a fresh one in place of one that expires or expired up to a year ago."""
     expires = clock.after(days=settings.WORKER_TOKEN_DAYS)
     text, token = issue(auth.account_of(request), scope="worker", expires=expires, label=payload.label)
     return 201, {"id": token.id, "token": text, "expires": clock.iso(expires)}

@@ -41,6 +41,11 @@ class Bar:
         return self.y + 22
 
     @property
+    def band_width(self) -> float:
+        """How wide the interval is drawn where there is no estimate to draw."""
+        return (self.x_high or 0.0) - (self.x_low or 0.0)
+
+    @property
     def whisker(self) -> str:
         """The interval as a path: a line with a cap at each end."""
         middle = self.y + 29
@@ -52,7 +57,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A distribution over options, with the line of knowing nothing."""
+    """A distribution over options, with the line of a guess without asking."""
 
     bars: list[Bar]
     height: int
@@ -64,12 +69,17 @@ class Shares:
     plot: int = _PLOT
 
     @property
+    def bounded(self) -> bool:
+        """Whether the shares have intervals; probabilities of the right answer have none."""
+        return all(bar.low is not None for bar in self.bars)
+
+    @property
     def floor_y(self) -> int:
         return self.height - 18
 
 
 def shares_chart(shares: list[dict[str, Any]], even: float, label: Callable[[str], str] = str) -> Shares:
-    """Bars of the shares; `even` is what somebody would say who knows nothing."""
+    """Bars of the shares; `even` is what a guess without asking would say."""
     bars = [
         Bar(
             label(each["option"]),
@@ -88,7 +98,7 @@ def shares_chart(shares: list[dict[str, Any]], even: float, label: Callable[[str
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """A number with its interval on its scale; the middle of the scale is what knowing nothing would say."""
+    """A number with its interval on its scale; the middle of the scale is what a guess would say."""
 
     low_label: str
     high_label: str
@@ -101,6 +111,10 @@ class Needle:
     right: int = WIDTH - 20
     width: int = WIDTH
     height: int = 64
+
+    @property
+    def band_width(self) -> float:
+        return self.x_high - self.x_low
 
 
 def needle_chart(value: float, low: float | None, high: float | None, scale: dict[str, str]) -> Needle:

@@ -133,7 +133,7 @@ def outlooks(draft: Draft, level: Level, n_workers: int) -> list[Outlook]:
 
 def _row(draft: Draft, question: Any, level: str, n_workers: int, error: float, charge: str) -> Outlook:
     domain = question.domain.domain()
-    guess = prior_spread(domain) if draft.goal == "population" else _setting(draft, None, question, 1).prior_error
+    guess = prior_spread(domain) if draft.goal == "population" else _setting(draft, None, question, 1).baseline_error
     # Nobody can be more wrong than a guess that is known beforehand.
     expected, without = (_spelled(each, domain, draft.goal) for each in (min(error, guess), guess))
     tells = error < 0.9 * guess and n_workers > 0
@@ -154,7 +154,7 @@ def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -
         float((level.epsilon if level else None) or 1),
         n_workers,
         _ANSWERED,
-        CrowdSkill.named(_TYPICAL, domain),
+        CrowdSkill.from_name(_TYPICAL, domain),
         n_questions=len(draft.questions),
         protect_participation=draft.protects_participation,
     )
@@ -162,7 +162,8 @@ def _setting(draft: Draft, level: Level | None, question: Any, n_workers: int) -
 
 def _spelled(error: float, domain: Domain, goal: str) -> str:
     if isinstance(domain, Scale):
-        return _("± %(error)s levels") % {"error": localized(f"{error:.2f}")}
+        ends = {"low": domain.low, "high": domain.high}
+        return localized(_("± %(error)s on a scale from %(low)s to %(high)s") % ({"error": f"{error:.2f}"} | ends))
     if goal == "truth":
         return _("wrong in %(error)s of cases") % {"error": percent(error)}
     return _("± %(error)s percentage points") % {"error": localized(f"{100 * error:.1f}")}

@@ -9,44 +9,70 @@ from django.utils.translation import gettext as _
 
 from crowdveil.broker.console.charts import needle_chart, shares_chart
 from crowdveil.broker.console.i18n.formatting import localized, option_words, percent
+from crowdveil.broker.results.information import half_widths
 from crowdveil.broker.studies.questions import Question
-from crowdveil.domain import Scale
-from crowdveil.inference.uncertainty.summaries import QUANTILE
-from crowdveil.plan.population import prior_spread
-
-# An interval this near to that of a guess tells nothing worth a decision.
-_NO_NEWS = 0.9
 
 
 def reading(result: dict[str, Any], asked: dict[str, Any], part: dict[str, Any], goal: str) -> dict[str, Any]:
     """One question for the results page: its text, charts, the estimate in words, and whether the reports can tell."""
     kind = asked["domain"]["type"]
+    tells = result.get("informative", True)
     return result | {
         "text": asked["text"],
         "type": kind,
         "part": part,
-        "charts": _charts(result, asked["domain"]),
+        "charts": _charts(result, asked["domain"], goal),
         "needle": _needle(result, asked["domain"]),
         "estimate": _estimate(result, kind, goal),
         "comparison": _comparison(result, asked, goal),
-        "tells": tells(result, asked, part, goal),
+        "tells": tells,
+        "needed": "" if tells else _needed(part.get("needed")),
     }
 
 
-def _charts(result: dict[str, Any], domain: dict[str, Any]) -> list[dict[str, Any]]:
-    """Per-box shares before those of whole tick vectors; the latter are many and only for who wants them."""
+def _needed(needed: dict[str, Any] | None) -> str:
+    """What the planner says it would take."""
+    n_workers, epsilon = (needed or {}).get("n_workers"), (needed or {}).get("epsilon")
+    values = {"n": f"{n_workers or 0:,}".replace(",", "\u202f"), "epsilon": localized(f"{epsilon or 0:g}")}
+    if n_workers and epsilon:
+        told = _("To be twice as precise as a guess takes about %(n)s people, or ε %(epsilon)s with as many as now.")
+    elif n_workers:
+        told = _("To be twice as precise as a guess takes about %(n)s people.")
+    elif epsilon:
+        told = _("To be twice as precise as a guess takes ε %(epsilon)s with as many people as now.")
+    else:
+        return ""
+    return told % values
+
+
+def _charts(result: dict[str, Any], domain: dict[str, Any], goal: str) -> list[dict[str, Any]]:
+    """Per-box shares before those of whole tick vectors; the latter are many and only for who wants them.
+
+    Where the mean or the boxes cannot be told, the many levels or combinations cannot either, and are not drawn.
+    """
     drawn = []
     if result.get("boxes"):
         chart = shares_chart(result["boxes"], 0.5)
         name = f"{result['question']}-boxes"
         drawn.append({"name": name, "caption": _("Share that ticked each box"), "chart": chart, "folded": False})
-    if result["shares"]:
+        drawn[-1] |= {"measure": _("Share"), "picked": len(result["boxes"]) > 1}
+    detailed = domain["type"] != "choices"
+    if result["shares"] and (result.get("informative", True) or not detailed):
         label = partial(option_words, kind=domain["type"])
         chart = shares_chart(result["shares"], 1 / len(result["shares"]), label)
-        caption = _("Share of each combination") if result.get("boxes") else _("Estimated shares")
-        name = f"{result['question']}-shares"
-        drawn.append({"name": name, "caption": caption, "chart": chart, "folded": bool(result.get("boxes"))})
+        name, folded = f"{result['question']}-shares", bool(result.get("boxes"))
+        drawn.append({"name": name, "caption": _caption(folded, goal), "chart": chart, "folded": folded})
+        drawn[-1] |= {
+            "measure": _("Probability") if goal == "truth" else _("Share"),
+            "picked": domain["type"] != "scale",
+        }
     return drawn
+
+
+def _caption(combinations: bool, goal: str) -> str:
+    if goal == "truth":
+        return _("Probability of being the right answer")
+    return _("Share of each combination") if combinations else _("Estimated shares")
 
 
 def _needle(result: dict[str, Any], domain: dict[str, Any]) -> Any:
@@ -79,21 +105,11 @@ def _between(result: dict[str, Any], spelled: Any) -> str:
     return "" if low is None or high is None else localized(f"{spelled(low)} – {spelled(high)}")
 
 
-def half_widths(result: dict[str, Any], asked: dict[str, Any], goal: str) -> tuple[float, float] | None:
-    """Half the interval found and half the interval of a guess, in the question's own unit; of boxes the widest."""
-    if result.get("boxes"):
-        return max((box["high"] - box["low"]) / 2 for box in result["boxes"]), 0.5
-    if result["low"] is None or result["high"] is None or (goal == "truth" and asked["domain"]["type"] != "scale"):
-        return None
-    domain = Question.model_validate(asked | {"gold": None}).domain.domain()
-    widest = domain.range / 2 if isinstance(domain, Scale) else 0.5
-    return (result["high"] - result["low"]) / 2, min(QUANTILE * prior_spread(domain), widest)
-
-
 def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str:
     """The estimate's uncertainty beside that of not asking at all."""
     on_scale = asked["domain"]["type"] == "scale"
-    if (widths := half_widths(result, asked, goal)) is None:
+    domain = Question.model_validate(asked | {"gold": None}).domain.domain()
+    if (widths := half_widths(result, domain, goal)) is None:
         if goal == "truth" and result["shares"]:
             return _("A guess without asking would be right with probability %(share)s.") % {
                 "share": percent(1 / len(result["shares"]))
@@ -104,11 +120,3 @@ def _comparison(result: dict[str, Any], asked: dict[str, Any], goal: str) -> str
         "found": spelled[0],
         "guess": spelled[1],
     }
-
-
-def tells(result: dict[str, Any], asked: dict[str, Any], part: dict[str, Any], goal: str) -> bool:
-    """Whether the reports say more than a guess does."""
-    if result["value"] is None or (part["floor"] is not None and not part["floor"]["informative"]):
-        return False
-    widths = half_widths(result, asked, goal)
-    return widths is None or widths[0] < _NO_NEWS * widths[1]

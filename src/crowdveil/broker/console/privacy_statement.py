@@ -1,36 +1,65 @@
-"""What protected those who answered: the privacy statement of a results page, level by level and in one line."""
+"""What protected those who answered, by the levels that they used: in one line for captions, and level by level.
+
+Sentences that claim protection have the context "protected" in the catalogue and those that deny it "unprotected", so
+that a test can look for the former on every page about reports that are answers.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext as _
+from django.utils.translation import npgettext, pgettext
 
 from crowdveil.broker.console.i18n.formatting import localized, shown_epsilon
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
 from crowdveil.guarantee import Guarantee, round_up
 
 
-def protection(opened: Opened) -> dict[str, Any]:
-    """One line for every caption, and the promise of each level."""
-    worst = {name: _worst(opened, level) for name, level in opened.levels.items()}
-    protected = [guarantee.epsilon for guarantee in worst.values() if guarantee.protected]
+def protection(opened: Opened, batch: dict[str, Any]) -> dict[str, Any]:
+    """The statement about one batch of results."""
+    n, unprotected = batch["n"], batch["unprotected"]
+    levels = [opened.levels[name] for name in batch.get("levels_used") or opened.levels]
+    worst = {level.name: _worst(opened, level) for level in levels}
+    epsilon = max((guarantee.epsilon for guarantee in worst.values() if guarantee.protected), default=0.0)
+    values = {"n": n, "unprotected": unprotected, "epsilon": localized(round_up(epsilon))}
+    sent = npgettext(
+        "unprotected",
+        "%(unprotected)s of %(n)s was sent as it is, without protection.",
+        "%(unprotected)s of %(n)s were sent as they are, without protection.",
+        unprotected,
+    )
+    if unprotected == 0:
+        short = pgettext("protected", "Randomised on each worker's device: one report tells at most ε %(epsilon)s.")
+        lead = pgettext(
+            "protected", "Every answer was randomised on the device of who gave it; this server never had it."
+        )
+    elif unprotected == n:
+        short = pgettext("unprotected", "Not protected: the reports are the answers.")
+        lead = pgettext("unprotected", "Nothing: every report is the answer itself, as it was given.")
+    else:
+        short = (
+            sent
+            + " "
+            + pgettext(
+                "protected",
+                "The others were randomised on the worker's device: one report tells at most ε %(epsilon)s.",
+            )
+        )
+        lead = (
+            sent
+            + " "
+            + pgettext(
+                "protected",
+                "The others were randomised on the device of who gave them; this server never had those answers.",
+            )
+        )
     return {
-        "short": _short(max(protected, default=0.0), all_protected=len(protected) == len(worst)),
-        "lead": _("Every answer was randomised on the device of who gave it; this server never had it."),
-        "levels": [
-            {"name": name, "promise": str(worst[name]), "total": _total(level)} for name, level in opened.levels.items()
-        ],
+        "short": short % values,
+        "lead": lead % values,
+        "warning": sent % values if unprotected else "",
+        "nothing": unprotected == n,
+        "levels": [{"name": level.name, "promise": str(worst[level.name]), "total": _total(level)} for level in levels],
     }
-
-
-def _short(epsilon: float, *, all_protected: bool) -> str:
-    if epsilon == 0.0:
-        return _("Not protected: the reports are the answers.")
-    told = {"epsilon": localized(round_up(epsilon))}
-    if all_protected:
-        return _("Randomised on each worker's device: one report tells at most ε %(epsilon)s.") % told
-    return _("Randomised on the devices of those who chose protection: one report tells at most ε %(epsilon)s.") % told
 
 
 def _worst(opened: Opened, level: OpenedLevel) -> Guarantee:

@@ -20,7 +20,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 one_writer = threading.RLock()
 _shared: list[BaseDatabaseWrapper] = []
 _CHAINS, _STUDIES, _LEASES = 0x63766569, 0x6376656A, 0x6376656B
-AUDIT, PUBLIC_LOG = 1, 2
+AUDIT, PUBLIC_LOG, KEY_ESCROW = 1, 2, 3
 _COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcaller("fetchall")
 
 

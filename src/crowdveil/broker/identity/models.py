@@ -18,7 +18,8 @@ class Account(models.Model):
     name = models.CharField(max_length=80, unique=True, null=True)
     password = models.CharField(max_length=200, blank=True)
     one_time_password = models.BooleanField(default=False)
-    totp_secret = models.CharField(max_length=64, blank=True)
+    # Encrypted: totp_secrets.
+    totp_secret = models.CharField(max_length=128, blank=True)
     totp_confirmed = models.BooleanField(default=False)
     # The last time step whose code was used: a code seen once is worth nothing.
     totp_step = models.BigIntegerField(default=0)

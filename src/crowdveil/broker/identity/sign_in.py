@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import check_password, make_password
 from crowdveil.broker import clock
 from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import changed, write
-from crowdveil.broker.identity import attempts, totp
+from crowdveil.broker.identity import attempts, totp, totp_secrets
 from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import issue
 from crowdveil.broker.problems import Refusal
@@ -57,10 +57,13 @@ def authenticate(name: str, password: str, code: str | None, *, network: str) ->
 
 
 def _code_fits(account: Account, code: str | None) -> bool:
-    step = totp.matching_step(account.totp_secret, code or "", after=account.totp_step)
+    at, secret = clock.now().timestamp(), totp_secrets.decrypt(account.id, account.totp_secret)
+    step = secret and totp.matching_step(secret, code or "", after=account.totp_step, at=at)
+    if not step:
+        return False
     # Only the first of two requests with the same code moves the step.
-    use = "UPDATE identity_account SET totp_step = %s WHERE id = %s AND totp_step < %s"
-    return step is not None and changed(use, step, account.id, step) == 1
+    use = "UPDATE identity_account SET totp_step = %s WHERE id = %s AND (totp_step < %s OR totp_step > %s)"
+    return changed(use, step, account.id, step, totp.step_at(at) + totp.MAX_STEPS_AHEAD) == 1
 
 
 def _refused() -> Refusal:
@@ -75,7 +78,10 @@ def enrol(account: Account, new_password: str) -> str:
         raise Refusal("invalid", "choose another password than the one-time password")
     secret = totp.new_secret()
     Account.objects.filter(id=account.id).update(
-        password=make_password(new_password), totp_secret=secret, totp_confirmed=False, totp_step=0
+        password=make_password(new_password),
+        totp_secret=totp_secrets.encrypt(account.id, secret),
+        totp_confirmed=False,
+        totp_step=0,
     )
     return secret
 

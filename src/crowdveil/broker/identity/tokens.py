@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from crowdveil.broker import clock
+from django.conf import settings
+from django.db.models import Q
+
+from crowdveil.broker import clock, clock_guard
 from crowdveil.broker.db.transactions import row
 from crowdveil.broker.identity.models import Account, Token
 
@@ -42,15 +45,35 @@ def digest(text: str) -> str:
 
 def bearer_of(text: str) -> Bearer | None:
     """Whose token this is; None when unknown, expired or of a disabled account."""
-    found = row(_FIND, digest(text))
-    if found is None:
-        return None
-    token, scope, expires, account, role, payee, disabled = found
-    if disabled or clock.moment(expires) <= clock.now():
-        return None
-    return Bearer(token, scope, account, role, payee)
+    match _find(text):
+        case bearer, expires if expires > clock.now():
+            return bearer
+    return None
+
+
+def renewing_bearer_of(text: str) -> Bearer | None:
+    """Whose token this is, an expired one of a worker included: it is good for fetching a fresh one, until forgotten.
+
+    A worker has no name and no password; without this a year's absence, or a clock that was wrong, ends the account.
+    """
+    match _find(text):
+        case bearer, expires if bearer.scope == "worker" or expires > clock.now():
+            return bearer
+    return None
+
+
+def _find(text: str) -> tuple[Bearer, datetime] | None:
+    match row(_FIND, digest(text)):
+        case token, scope, expires, account, role, payee, disabled if not disabled:
+            return Bearer(token, scope, account, role, payee), clock.moment(expires)
+    return None
 
 
 def forget_expired() -> int:
-    removed, _ = Token.objects.filter(expires__lte=clock.now()).delete()
+    """Forget tokens that can no longer be used, those of workers once they can no longer be renewed."""
+    if not clock_guard.is_trusted():
+        return 0
+    now = clock.now()
+    renewable = Q(scope="worker", expires__gt=now - timedelta(days=settings.WORKER_TOKEN_DAYS))
+    removed, _ = Token.objects.filter(expires__lte=now).exclude(renewable).delete()
     return int(removed)

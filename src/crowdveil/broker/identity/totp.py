@@ -7,10 +7,11 @@ import hashlib
 import hmac
 import secrets
 import struct
-import time
 from urllib.parse import quote
 
 STEP_SECONDS = 30
+# A used step that lies further ahead than a clock is ever set back comes from one that was wrong.
+MAX_STEPS_AHEAD = 10
 _DIGITS = 6
 # One step to either side: phones' clocks drift.
 _DRIFT = 1
@@ -32,11 +33,16 @@ def code_at(secret: str, step: int) -> str:
     return f"{number % 10**_DIGITS:0{_DIGITS}d}"
 
 
-def matching_step(secret: str, code: str, *, after: int, at: float | None = None) -> int | None:
+def step_at(at: float) -> int:
+    return int(at // STEP_SECONDS)
+
+
+def matching_step(secret: str, code: str, *, after: int, at: float) -> int | None:
     """The time step that `code` belongs to, later than the last one used; None when it does not match."""
-    now = int((time.time() if at is None else at) // STEP_SECONDS)
+    now = step_at(at)
     for step in range(now - _DRIFT, now + _DRIFT + 1):
-        if step > after and hmac.compare_digest(code_at(secret, step).encode(), code.encode()):
+        is_unused = step > after or after > now + MAX_STEPS_AHEAD
+        if is_unused and hmac.compare_digest(code_at(secret, step).encode(), code.encode()):
             return step
     return None
 

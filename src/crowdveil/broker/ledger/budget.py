@@ -11,15 +11,16 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from crowdveil.accounting.conversion import rho_max
 from crowdveil.accounting.nano import NANO, nano_down
-from crowdveil.broker.db.transactions import changed
+from crowdveil.broker.db.transactions import changed, row
 from crowdveil.broker.ledger.models import Budget
 from crowdveil.broker.problems import Refusal
 
-# This is also the first statement of every transaction about a worker: its row lock puts them in line. A hold that was
-# given back meanwhile changes no row; as an error of the table's own check it would stand in PostgreSQL's log.
+# Every transaction about a worker begins with this statement or with `lock`: the row lock puts them in line. A hold
+# that was given back meanwhile changes no row; as an error of the table's own check it would stand in PostgreSQL's log.
 _MOVE = """
 UPDATE ledger_budget SET
     epsilon_held = epsilon_held + %s, rho_held = rho_held + %s,
@@ -63,6 +64,15 @@ def hold(account: str, charge: MirrorCharge) -> None:
     # A release that charges nothing is not a question of budget: it is listed, and it does not block the worker.
     if not changed(_MOVE, *held, account, *back, int(charge.unprotected), charge.epsilon, charge.rho):
         raise over_budget(account, charge)
+
+
+def lock(account: str) -> None:
+    """Wait, inside a transaction, until nobody else moves this budget; on SQLite whoever writes is alone already.
+
+    A statement of its own: PostgreSQL would read a table joined to it as it was before the wait.
+    """
+    if connection.vendor == "postgresql":
+        row("SELECT 1 FROM ledger_budget WHERE account = %s FOR UPDATE", account)
 
 
 def settle(account: str, charge: MirrorCharge, held: MirrorCharge) -> None:

@@ -14,6 +14,11 @@ WHERE b.epsilon_spent <> COALESCE(s.epsilon, 0) OR b.rho_spent <> COALESCE(s.rho
     OR b.unprotected <> COALESCE(s.unprotected, 0)
     OR b.epsilon_held <> COALESCE(r.epsilon, 0) OR b.rho_held <> COALESCE(r.rho, 0)
 """
+# A submission settles the hold: one that stands beside its spend counts ε, the place and the money twice.
+_UNSETTLED = """
+SELECT r.account, r.study FROM ledger_reservation r
+JOIN ledger_spend s ON s.account = r.account AND s.study = r.study
+"""
 _PURSES = """
 SELECT p.study FROM payments_purse p
 LEFT JOIN (SELECT study, SUM(cost) AS cost, COUNT(*) AS places FROM ledger_reservation GROUP BY study) r
@@ -37,6 +42,10 @@ SELECT (SELECT COALESCE(SUM(paid_out), 0) FROM payments_earning), (SELECT COALES
 def problems() -> list[str]:
     """One sentence per disagreement; none when the books are right."""
     found = [f"the budget of account {account} differs from its spends and holds" for (account,) in rows(_BUDGETS)]
+    found += [
+        f"account {account} has submitted to study {study} and its hold was not settled"
+        for account, study in rows(_UNSETTLED)
+    ]
     found += [f"the purse of study {study} differs from its holds and submissions" for (study,) in rows(_PURSES)]
     for sentence, statement in (
         ("studies paid {} cents but payees earned {}", _MONEY),

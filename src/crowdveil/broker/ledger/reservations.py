@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from crowdveil.broker import clock
+from crowdveil.broker import clock, clock_guard
 from crowdveil.broker.db.transactions import changed, row, write
 from crowdveil.broker.ids import random_id
 from crowdveil.broker.ledger import budget
@@ -120,6 +120,8 @@ def _release(study: str, account: str, held: Hold) -> bool:
 
 def release_expired(*, study: str | None = None, account: str | None = None) -> int:
     """Release holds whose time has passed: of one study, of one worker, of either, or all."""
+    if not clock_guard.is_trusted():
+        return 0
     expired = Reservation.objects.filter(expires__lt=clock.now())
     if study or account:
         expired = expired.filter(Q(study=study) | Q(account=account))
@@ -134,6 +136,12 @@ def release_of(account: str) -> int:
 def release_all(study: str) -> int:
     """Release every hold of a study that closes."""
     return _release_each(Reservation.objects.filter(study=study))
+
+
+def release_unsettled() -> int:
+    """At start-up: release holds that an older version left beside their spend."""
+    spends = Spend.objects.filter(account=OuterRef("account"), study=OuterRef("study"))
+    return _release_each(Reservation.objects.filter(Exists(spends)))
 
 
 def _release_each(reservations: Any) -> int:

@@ -1,7 +1,8 @@
 """Backups of either database into one file, without the keys that link reports to workers.
 
 A stolen backup of an open study therefore names nobody. The price: a broker restored on another machine cannot go on
-with studies that were open, because it could not recognise a worker who has answered; they come back closed.
+with studies that were open, because it could not recognise a worker who has answered; they come back closed, unless
+their keys come from a key escrow.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from django.db import connection
 from crowdveil.broker import keys
 from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import write
+from crowdveil.broker.identity import totp_secrets
 from crowdveil.broker.identity.models import Account
 from crowdveil.broker.payments.models import Purse
 from crowdveil.broker.results.batches import keep_as_final
@@ -42,6 +44,7 @@ def backup(path: Path) -> int:
     private = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
     with private, gzip.open(private, "wt", encoding="utf-8") as file, _one_moment():
         head = {"format": FORMAT, "schema": _schema(), "signing_key": keys.signing_seed().hex()}
+        head["totp_key"] = keys.totp_key().hex()
         file.write(json.dumps(head) + "\n")
         for line in _lines():
             file.write(line)
@@ -76,19 +79,41 @@ def _schema() -> list[str]:
         return [f"{app}.{name}" for app, name in cursor.fetchall() if app in _STORES]
 
 
-def restore(path: Path) -> tuple[int, list[str]]:
-    """Fill an empty broker; returns the number of rows and the studies that had to be closed."""
+def open_studies(path: Path) -> list[str]:
+    """The studies that were open when the backup was made."""
+    with _reading(path) as file:
+        _head(file.readline())
+        lines = (json.loads(line) for line in file if '"studies.study"' in line)
+        return [line["pk"] for line in lines if line["fields"]["state"] in ("pilot", "open")]
+
+
+def restore(path: Path, study_keys: Mapping[str, bytes]) -> tuple[int, list[str]]:
+    """Fill an empty broker; returns the number of rows and the studies that had to be closed.
+
+    `study_keys` come from a key escrow: studies that have one there go on.
+    """
     if Account.objects.exclude(role="operator").exists() or Study.objects.exists():
         raise FileError("a backup is restored into an empty broker; this one has accounts", fix="choose another place")
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            head = _head(file.readline())
-            n_rows = _load(file)
-    except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
-        raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
+    with _reading(path) as file:
+        head = _head(file.readline())
+        n_rows = _load(file)
     keys.put_signing_seed(bytes.fromhex(head["signing_key"]))
+    if "totp_key" in head:
+        keys.put_totp_key(bytes.fromhex(head["totp_key"]))
+    totp_secrets.encrypt_plain_secrets(Account)
+    for study in Study.objects.filter(state__in=("pilot", "open"), id__in=study_keys):
+        keys.put_study_key(study.id, study_keys[study.id])
     keep_as_final(list(Study.objects.filter(state__in=("closed", "published")).values_list("id", flat=True)))
     return n_rows, _close_nameless()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Any]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield file
+    except (OSError, EOFError, UnicodeDecodeError, DeserializationError, ValueError) as error:
+        raise FileError(f"{path.name} cannot be read as a backup: {error}") from None
 
 
 def _head(line: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from django.http import HttpRequest, HttpResponse
 
 from crowdveil import __version__
+from crowdveil.broker import clock_guard
 
 _lock = threading.Lock()
 _requests: Counter[tuple[str, str, int]] = Counter()
@@ -26,6 +27,8 @@ def page(request: HttpRequest) -> HttpResponse:
         requests, seconds = sorted(_requests.items()), sorted(_seconds.items())
     lines = ["# HELP crowdveil_info The running version.", "# TYPE crowdveil_info gauge"]
     lines += [f'crowdveil_info{{version="{__version__}"}} 1']
+    lines += ["# HELP crowdveil_clock_trusted 0 after a jump of the clock.", "# TYPE crowdveil_clock_trusted gauge"]
+    lines += [f"crowdveil_clock_trusted {int(clock_guard.is_trusted())}"]
     lines += ["# HELP crowdveil_requests_total Requests answered.", "# TYPE crowdveil_requests_total counter"]
     lines += [
         f'crowdveil_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'

@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Count, Q
 
+from crowdveil.accounting.nano import NANO
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.pools.models import Batch, Label, Pool, Task, Update
 from crowdveil.broker.pools.tables import count_workers, read_table
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.results.estimates import privacy_statement
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.webhooks.notices import announce
 from crowdveil.estimate import Estimate
+from crowdveil.guarantee import round_up
 from crowdveil.inference import method
 from crowdveil.reports import Reports
 
@@ -134,10 +135,31 @@ def _summary(study: Study, opened: Opened, estimate: Estimate, labels: list[Labe
         "warnings": list(estimate.warnings),
         "converged": estimate.converged,
         "iterations": estimate.iterations,
-        "privacy": privacy_statement(opened),
+        "privacy": state_privacy(study.id, opened),
         "n_gold": len(scored),
         "n_gold_right": right,
     }
+
+
+def state_privacy(study: str, opened: Opened) -> str:
+    """What protected the workers at each level that was used, per label and per batch; batches add up."""
+    counted = Batch.objects.filter(study=study).values_list("level").annotate(Count("id"))
+    n_batches: dict[int, int] = dict(counted)
+    said = []
+    for level in opened.levels.values():
+        if level.number not in n_batches:
+            continue
+        n = n_batches[level.number]
+        if level.charge is None:
+            said.append(f"{n} batches at level {level.name} were not protected: their reports are the answers")
+        else:
+            guarantee = opened.channels[level.channels[0]].guarantee
+            epsilon, n_tasks = round_up(level.charge["epsilon_nano"] / NANO), level.charge["reports"]
+            said.append(
+                f"{n} batches at level {level.name} were randomised on the workers' devices: {guarantee}; "
+                f"at most ε {epsilon} for a batch of {n_tasks} tasks, and a worker's batches add up"
+            )
+    return ". ".join(said) + "."
 
 
 def _count_batches(study: str, keys: list[str], number: int) -> None:

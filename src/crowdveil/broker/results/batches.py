@@ -12,6 +12,7 @@ from typing import Any
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results.estimates import estimate
+from crowdveil.broker.results.information import MAX_SECONDS
 from crowdveil.broker.results.latest_batch import found, minimum_of, newest
 from crowdveil.broker.results.models import Batch
 from crowdveil.broker.results.quality import scores_in, still_there
@@ -24,6 +25,8 @@ from crowdveil.broker.webhooks.notices import announce
 _computing = threading.Lock()
 # Reports that are estimated while somebody waits for the page.
 _AT_ONCE = 100_000
+# What a page waits for the planner, where reports cannot tell; batches made in the background give it longer.
+_PAGE_SECONDS = 0.5
 
 
 def latest(study: Study) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def refresh(study: Study) -> None:
     # Whoever looks while another batch is made sees the last one: waiting, they would keep submissions out.
     if _computing.acquire(blocking=False):
         try:
-            _make(study, final=False)
+            _make(study, final=False, planning_seconds=_PAGE_SECONDS)
         finally:
             _computing.release()
 
@@ -73,14 +76,14 @@ def make_batch(study: Study, *, final: bool = False) -> None:
         _make(study, final=final)
 
 
-def _make(study: Study, *, final: bool) -> None:
+def _make(study: Study, *, final: bool, planning_seconds: float = MAX_SECONDS) -> None:
     last, n, minimum = found(study.id), _count(study), minimum_of(study)
     if n < minimum or (last and last.final):
         return
     # The same number may be other people: some withdrew, and as many came.
     if last and not final and abs(n - last.n) < minimum:
         return
-    document = _document(study)
+    document = _document(study, planning_seconds)
     with write():
         if "workers" in document:
             document["workers"] = still_there(study.id, document["workers"])
@@ -92,11 +95,11 @@ def _make(study: Study, *, final: bool) -> None:
             announce(study, "results.ready")
 
 
-def _document(study: Study) -> dict[str, Any]:
+def _document(study: Study, planning_seconds: float) -> dict[str, Any]:
     """Estimates, and for linkable studies how well workers do, from one look at the reports."""
     opened = read_definition(study.definition, study.sha256)
     stored = everything(study.id, opened)
-    document = estimate(study.id, opened, stored)
+    document = estimate(study.id, opened, stored, planning_seconds=planning_seconds)
     return document | ({"workers": scores_in(study, opened, stored)} if opened.document["linkable"] else {})
 
 

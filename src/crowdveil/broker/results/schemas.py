@@ -17,9 +17,12 @@ class Share(BaseModel):
 
 
 class QuestionResult(BaseModel):
-    """One question's estimate; `value` is null where the reports cannot tell.
+    """One question's estimate; `value` is null where nobody reported, `informative` false where the reports say hardly
+    more than a guess.
 
-    `shares` is the distribution over options or levels; `boxes` says of "tick all that apply" how many ticked each.
+    `shares` is the distribution over options or levels, or in a study of goal "truth" the probability of each option;
+    `boxes` says of "tick all that apply" how many ticked each. The interval of the largest share allows for its having
+    been picked; intervals end where the scale ends.
     """
 
     question: str
@@ -30,6 +33,14 @@ class QuestionResult(BaseModel):
     high: float | None
     shares: list[Share]
     boxes: list[Share]
+    informative: bool = True
+
+
+class Needed(BaseModel):
+    """What would halve the uncertainty of a guess: so many workers as protected as now, or as many as now at this ε."""
+
+    n_workers: int | None
+    epsilon: float | None
 
 
 class ResultPart(BaseModel):
@@ -40,6 +51,7 @@ class ResultPart(BaseModel):
     warnings: list[str]
     floor: dict[str, Any] | None
     questions: list[QuestionResult]
+    needed: Needed | None = None
 
 
 class Results(BaseModel):
@@ -51,6 +63,7 @@ class Results(BaseModel):
     batch: int
     day: str
     level: float
+    levels_used: list[str] = []
     privacy: str
     unprotected: int
     gold: dict[str, str] | None

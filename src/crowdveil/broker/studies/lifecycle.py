@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from crowdveil.broker import keys
+from crowdveil.broker import key_escrow, keys
 from crowdveil.broker.audit_log.chain import record
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.identity.models import Account
@@ -30,6 +30,7 @@ from crowdveil.broker.studies.channels import check_table_cells
 from crowdveil.broker.studies.definition import build_definition
 from crowdveil.broker.studies.draft import Draft
 from crowdveil.broker.studies.models import Study
+from crowdveil.broker.submissions.acknowledged import start_count
 from crowdveil.broker.submissions.anonymize import seal
 from crowdveil.broker.webhooks.notices import announce
 from crowdveil.canonical_json import canonical, sha256_of
@@ -109,6 +110,7 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
         raise Refusal("invalid", str(error)) from None
     sha256 = sha256_of(definition)
     keys.create_study_key(study.id)
+    start_count(study.id)
     with write():
         _advance(study, "draft", state)
         Study.objects.filter(id=study.id).update(
@@ -120,6 +122,8 @@ def _freeze(study: Study, draft: Draft, *, state: str, quota: int) -> Study:
         )
         public_log.append(study.id, sha256)
         Purse.objects.create(study=study.id, accepting=True, budget=draft.budget_cents, quota=quota)
+    if not draft.linkable:
+        key_escrow.put(study.id)
     study.refresh_from_db()
     return study
 
@@ -195,6 +199,14 @@ def finish_closing() -> None:
             estimate_finally(study)
         except Exception as error:  # noqa: BLE001  # of one study; the others have theirs to get
             _log.warning("last estimates failed", extra={"study": study.id, "error": type(error).__name__})
+
+
+def synchronize_escrow() -> None:
+    """At start-up: the escrow holds the keys of the open studies that are not linkable, and no other."""
+    running = Study.objects.filter(state__in=("pilot", "open"))
+    key_escrow.synchronize(
+        {study.id for study in running if not draft_of(study).linkable and keys.has_study_key(study.id)}
+    )
 
 
 def publish(study: Study) -> Study:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.db import connection
 
-from crowdveil.broker import keys
+from crowdveil.broker import key_escrow, keys
 from crowdveil.broker.clock import today
 from crowdveil.broker.db.transactions import alone_with_reports_of, changed, one_writer, write
 from crowdveil.broker.ledger import reservations
+from crowdveil.broker.submissions.acknowledged import forget_count
 
 _COPY = """
 CREATE TEMPORARY TABLE sealed AS SELECT id, study, pseudonym, level, codes, withdrawal_sha256
@@ -34,6 +35,8 @@ def seal(study: str) -> None:
         changed(_PUT_BACK, today().isoformat())
         changed("DROP TABLE sealed")
     _forget_removed_rows()
+    forget_count(study)
+    key_escrow.erase(study)
     keys.destroy_study_key(study)
 
 

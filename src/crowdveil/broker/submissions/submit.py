@@ -21,6 +21,7 @@ from crowdveil.broker.payments import earnings, study_escrow
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import OpenedLevel
 from crowdveil.broker.studies.definition_cache import Frozen
+from crowdveil.broker.submissions.acknowledged import count_acknowledged
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 from crowdveil.broker.submissions.receipts import SubmissionReceipt
 from crowdveil.broker.submissions.validation import Checked
@@ -70,7 +71,7 @@ def submit(sender: Sender, parcel: Parcel) -> tuple[SubmissionReceipt, bool]:
     if (stored := _stored(parcel, pseudonym)) is not None:
         return stored, False
     try:
-        return _store(sender, parcel, pseudonym), True
+        receipt = _store(sender, parcel, pseudonym)
     except (Taken, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
         if (stored := _stored(parcel, pseudonym)) is not None:
@@ -78,14 +79,18 @@ def submit(sender: Sender, parcel: Parcel) -> tuple[SubmissionReceipt, bool]:
         if isinstance(refused, Taken):
             raise _already_spent(sender, parcel) from None
         raise
+    count_acknowledged(parcel.study.id)
+    return receipt, True
 
 
 def _store(sender: Sender, parcel: Parcel, pseudonym: str) -> SubmissionReceipt:
     study, reports, day = parcel.study.id, parcel.reports, clock.today()
-    hold = reservations.find(study, sender.account)
     receipt = random_id()
     with write():
         with inside("ledger"):
+            # Looked for under the lock: a hold that appeared after an earlier look would never be settled.
+            budget.lock(sender.account)
+            hold = reservations.find(study, sender.account)
             budget.settle(sender.account, reports.charge, hold.charge if hold else NOTHING)
             if hold is not None and not reservations.take(hold):
                 raise budget.hold_gone()

@@ -27,7 +27,7 @@ def open_spark(master: str | None = None, *, remote: str | None = None, **settin
     if master and remote:
         raise InputError("give either a master or a remote; got both")
     if remote is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise InputError("Spark needs Java and none was found", fix="install a Java 17 runtime or use --engine local")
+        raise InputError("Spark needs Java and none was found", fix="install a Java 17 runtime or use the engine local")
     # Executors must run this interpreter, or compiled packages would not match.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("crowdveil")

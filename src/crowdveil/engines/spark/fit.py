@@ -44,7 +44,7 @@ def fit_on_spark(
     job. `start` is an earlier fit that was kept with `start_out`: workers are matched by their ids.
     """
     if resume and work is None:
-        raise InputError("a job can only be resumed in the folder it worked in", fix="name it with --work")
+        raise InputError("a job can only be resumed in the folder it worked in", fix="name that folder")
     _check(method)
     with tempfile.TemporaryDirectory(prefix="crowdveil-spark-") as temporary:
         job = pack_on_spark(reports, work or temporary, n_blocks=n_blocks, resume=resume)
@@ -158,7 +158,7 @@ def _gold_codes(method: object, job: Job) -> dict[Hashable, int]:
 
 def _skills(method: Method, closing: Closing) -> Skills:
     if closing.skills is None:
-        raise InputError(f"method {method.name} learns no skills", fix="leave --workers-out out")
+        raise InputError(f"method {method.name} learns no skills", fix="do not ask for them")
     return closing.skills
 
 

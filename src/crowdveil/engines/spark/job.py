@@ -113,7 +113,7 @@ def check_same(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
         if value != theirs.get(name):
             short = name in ("version of crowdveil", "source", "method")
             said = f"another {name} ({theirs.get(name)!r} instead of {value!r})" if short else f"another {name}"
-            raise InputError(f"the job in this folder has {said}", fix="repeat its command, or leave --resume out")
+            raise InputError(f"the job in this folder has {said}", fix="repeat its command, or do not resume")
 
 
 def check_complete(packed: int, n_rows: int, folder: str) -> None:

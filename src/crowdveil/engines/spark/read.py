@@ -213,5 +213,6 @@ def _choices_seen(frame: DataFrame, source: str) -> Choices:
     if not seen:
         raise refused(no_rows(source or "the table"))
     if len(seen) > _MAX_OPTIONS:
-        raise FileError(f"more than {_MAX_OPTIONS} different answers were seen", fix="give --scale LOW:HIGH[:STEP]")
+        fix = "name the options, or the scale LOW:HIGH[:STEP]"
+        raise FileError(f"more than {_MAX_OPTIONS} different answers were seen", fix=fix)
     return choices_of(seen)

@@ -49,7 +49,7 @@ class Figure1(Reproduction):
                 row: Row = {"kind": "density", "high": high, "n": n, "change": float(place), "formula": float(formula)}
                 rows.append(row | {"drawn": float(count / n_draws / (edges[1] - edges[0]))})
             # Both sides at the same mean flip: p = b/2 in one layer.
-            one = one_layer_error_change(high / 2, n)
+            one = one_layer_error_change(high / 2, n).value
             small: Row = {"kind": "small", "high": high, "n": n, "one_layer": one, "mean": float(draws.mean())}
             rows.append(small | {"below": float((draws < 0.05).mean()), "below_one": float((draws < one).mean())})
         rows.append({"kind": "bound", "exact": _vote_error(), "formula": error_bound([0.9] * 5).value})

@@ -145,7 +145,7 @@ class Figure5(Reproduction):
             published,
             f"change {ours:.3f} on levels 0..{self.highest}, {seen:.3f} on the levels seen; "
             f"{constant:.3f} for the best constant",
-            # Better than RR by knowing nothing is no merit of the method.
+            # Better than RR by a guess without asking is no merit of the method.
             "differs" if ours >= rr else "holds" if ours < constant - 0.01 else "cannot tell",
         )
 

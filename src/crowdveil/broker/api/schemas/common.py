@@ -83,13 +83,14 @@ class Log(Given):
 
 
 class Info(Given):
-    """Which broker this is; its key signs definitions and receipts."""
+    """Which broker this is; its key signs definitions and receipts, and amounts are hundredths of its currency."""
 
     name: str
     version: str
     public_key: Hex64
     demo: bool
     delta: str
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$", examples=["EUR"])]
 
 
 class CardLevel(Given):

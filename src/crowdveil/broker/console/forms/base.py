@@ -63,16 +63,21 @@ def place_of(text: str) -> int | None:
 def posted(given: Mapping[str, str]) -> dict[str, Any]:
     """The form as it was filled in, whether it makes sense or not."""
     count = min(place_of(given.get("n_questions", "")) or 0, MAX_QUESTIONS)
-    form: dict[str, Any] = {name: given.get(name, "") for name in _TEXTS + _NUMBERS}
+    form: dict[str, Any] = {name: _text(given, name) for name in _TEXTS + _NUMBERS}
     form |= {name: given.get(name) == "on" for name in _FLAGS}
     return form | {
-        "questions": [{name: given.get(f"q{n}-{name}", "") for name in _QUESTION} for n in range(count)],
+        "questions": [{name: _text(given, f"q{n}-{name}") for name in _QUESTION} for n in range(count)],
         "levels": [
             {"name": level, "offered": given.get(f"level-{level}") == "on"}
             | {name: given.get(f"level-{level}-{name}", "") for name in _LEVEL}
             for level in LEVELS
         ],
     }
+
+
+def _text(given: Mapping[str, str], name: str) -> str:
+    """Browsers end the lines of a text with CR LF; a study's texts have LF."""
+    return given.get(name, "").replace("\r\n", "\n")
 
 
 def shown(form: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import re
 from datetime import date
 
+from django.conf import settings
 from django.utils.formats import date_format, get_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -81,8 +82,8 @@ def shown_epsilon(nano: int) -> str:
 
 
 def money(cents: int) -> str:
-    """Cents with two decimals."""
-    return localized(f"{cents // 100}.{cents % 100:02d}")
+    """An amount with two decimals and the broker's currency."""
+    return localized(f"{cents // 100}.{cents % 100:02d}\u00a0{settings.CURRENCY}")
 
 
 def day(given: date | str) -> str:

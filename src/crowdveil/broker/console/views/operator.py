@@ -18,7 +18,7 @@ from crowdveil.broker.ledger.check import problems
 from crowdveil.broker.payments.models import PayoutBatch
 from crowdveil.broker.payments.payouts import pay_out
 from crowdveil.broker.problems import Refusal
-from crowdveil.broker.studies.models import Study
+from crowdveil.broker.studies.models import LogEntry, Study
 
 _LONGEST_NAME = 80
 
@@ -34,16 +34,24 @@ def _overview(request: HttpRequest) -> dict[str, Any]:
     return {
         "accounts": Account.objects.exclude(role="worker").order_by("name"),
         "n_workers": Account.objects.filter(role="worker").count(),
-        "studies": [
-            {"id": study.id, "title": study.title, "owner": study.owner.name, "state": study.state}
-            for study in Study.objects.select_related("owner").exclude(state="draft").order_by("-id")[:100]
-        ],
+        "studies": _public_studies(),
         "warnings": list_warnings(request)["items"],
         "ledger_problems": problems(),
         "acts": [chain.spelled(act) for act in acts],
         "broken_at": chain.first_broken(),
         "payouts": PayoutBatch.objects.order_by("-day")[:20],
     }
+
+
+def _public_studies() -> list[dict[str, Any]]:
+    """Newest first, in the order of the public log."""
+    opened = list(LogEntry.objects.order_by("-index")[:100])
+    studies = Study.objects.select_related("owner").in_bulk([entry.study for entry in opened])
+    return [
+        {"id": each.id, "title": each.title, "owner": each.owner.name, "state": each.state, "opened": entry.day}
+        for entry in opened
+        if (each := studies.get(entry.study)) is not None
+    ]
 
 
 @require_POST

@@ -15,7 +15,8 @@ from crowdveil.broker.console.forms.study_form import domain_of
 from crowdveil.broker.studies.questions import AnyDomain
 from crowdveil.errors import InputError
 
-_MOST_RADIOS = 11
+# From so many on the worker's app shows a list to choose from (MOST_BUTTONS of its questions).
+_MOST_BUTTONS = 12
 _domain: TypeAdapter[Any] = TypeAdapter(AnyDomain)
 
 
@@ -29,7 +30,13 @@ def preview(request: HttpRequest) -> HttpResponse:
 def previews(form: dict[str, Any]) -> list[dict[str, Any]]:
     """Text and controls of each question; one that makes no sense yet says so."""
     return [
-        {"text": question["text"], "type": question["type"], "depends": question["show_if"]} | _controls(question)
+        {
+            "text": question["text"],
+            "type": question["type"],
+            "depends": question["show_if"],
+            "always_reports": form["protects_participation"],
+        }
+        | _controls(question)
         for question in form["questions"]
     ]
 
@@ -42,6 +49,4 @@ def _controls(question: dict[str, Any]) -> dict[str, Any]:
         return {"unfinished": True}
     if spelled["type"] == "tick-all":
         return {"kind": "checkbox", "options": spelled["boxes"]}
-    if domain.size > _MOST_RADIOS and spelled["type"] == "scale":
-        return {"kind": "number"} | {name: spelled[name] for name in ("low", "high", "step")}
-    return {"kind": "radio", "options": list(domain.symbols)}
+    return {"kind": "radio" if domain.size <= _MOST_BUTTONS else "select", "options": list(domain.symbols)}

@@ -47,8 +47,16 @@ def _found(study: Study) -> dict[str, Any]:
         if refusal.code != "below-minimum":
             raise
         return {"waiting": refusal.detail}
-    privacy = protection(read_definition(study.definition, study.sha256))
-    return {"results": batch, "questions": _read(batch, study), "quality": _quality(study), "privacy": privacy}
+    privacy = protection(read_definition(study.definition, study.sha256), batch)
+    questions = _read(batch, study)
+    return {
+        "results": batch,
+        "questions": questions,
+        "vague": not all(question["tells"] for question in questions),
+        "goal": json.loads(study.draft)["goal"],
+        "quality": _quality(study),
+        "privacy": privacy,
+    }
 
 
 def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:

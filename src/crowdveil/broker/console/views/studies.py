@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods
 
+from crowdveil.broker.audit_log.models import Act
 from crowdveil.broker.console.access import Visit, page
 from crowdveil.broker.console.forms import base
 from crowdveil.broker.console.forms.study_form import from_draft, to_draft
@@ -30,6 +32,14 @@ _ACTIONS = {
     "publish": lifecycle.publish,
     "copy": lifecycle.copy,
 }
+# What cannot be undone is asked about first; the states in which there is something to ask.
+_CONFIRMED = {
+    "pilot": ("draft",),
+    "open": ("draft", "pilot"),
+    "discard": ("draft",),
+    "close": ("pilot", "open"),
+    "publish": ("closed",),
+}
 
 
 @require_GET
@@ -39,8 +49,12 @@ def home(request: Visit) -> HttpResponse:
     if request.scope == "operator":
         return HttpResponseRedirect("/console/operator")
     account = request.account
-    studies = Study.objects.filter(owner=account).select_related("owner").order_by("-id")
-    rows = [{"id": study.id, "title": study.title, **progress(study)} for study in studies]
+    # A study knows its day; which of a day's studies came later is in the audit log.
+    created = Act.objects.filter(actor=account.id, verb="study.create").values_list("subject", "index")
+    order = dict(created)
+    studies = Study.objects.filter(owner=account).select_related("owner")
+    newest_first = sorted(studies, key=lambda study: (study.created, order.get(study.id, 0)), reverse=True)
+    rows = [{"id": each.id, "title": each.title, "created": each.created, **progress(each)} for each in newest_first]
     return render(request, "console/home.html", {"studies": rows})
 
 
@@ -93,6 +107,7 @@ def _editor(
         "mechanisms": sorted(name for name, each in MECHANISMS.items() if not each.research_only and name != "none"),
         "previews": previews(form),
         "plan": plan,
+        "currency": settings.CURRENCY,
         "problem": refusal.detail if refusal else "",
     }
     return render(request, "console/edit.html", shown, status=refusal.status if refusal else 200)
@@ -119,11 +134,13 @@ def live(request: Visit, study: str) -> HttpResponse:
     return render(request, "console/progress.html", {"study": {"id": found.id}, "progress": progress(found)})
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @page("requester")
 def act(request: Visit, study: str, action: str) -> HttpResponse:
-    """Move a study on."""
+    """Move a study on; whoever only looks at the address of an act that cannot be undone is asked."""
     found = own_study(request.account.id, study)
+    if request.method != "POST":
+        return _asked(request, found, action)
     if action == "discard":
         lifecycle.discard(found)
         return HttpResponseRedirect("/console/")
@@ -135,9 +152,25 @@ def act(request: Visit, study: str, action: str) -> HttpResponse:
     return HttpResponseRedirect(f"/console/studies/{moved.id}")
 
 
+def _asked(request: HttpRequest, study: Study, action: str) -> HttpResponse:
+    """The page that says what is about to happen and what of it is for good, with the button that does it."""
+    if action not in _CONFIRMED:
+        raise Refusal("not-found", "there is nothing at this address")
+    if study.state not in _CONFIRMED[action]:
+        states = " or ".join(_CONFIRMED[action])
+        raise Refusal("wrong-state", f"the study must be {states} for this; it is {study.state}")
+    shown = {"study": view(study), "progress": progress(study), "action": action}
+    return render(request, "console/confirm.html", shown)
+
+
 def _chosen(selected: dict[str, Any]) -> str:
     new, invited = selected["new"], selected["invited"]
-    return _("%(new)d workers were invited now, %(invited)d in all.") % {"new": new, "invited": invited}
+    said = ngettext(
+        "%(new)d worker was invited now, %(invited)d in all.",
+        "%(new)d workers were invited now, %(invited)d in all.",
+        new,
+    )
+    return said % {"new": new, "invited": invited}
 
 
 @require_GET
