@@ -7,12 +7,15 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# pip would compile modules on one processor; COMPILED does it on all of them.
+# pip and uv would compile modules on one processor; COMPILED does it on all of them.
 PIP = DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
-LOCKED = $(call PIP,$(1)) --require-hashes --no-build-isolation --no-deps -r
+UV = DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' $(1)/bin/uv pip install --quiet --python $(1)/bin/python
+LOCKED = --require-hashes --no-build-isolation --no-deps -r
 # Where the environment forbids Python to keep what it compiled, as containers do, every command would otherwise compile
 # all that it imports, each time. Some packages ship templates that are no Python: those do not count.
 COMPILED = $(1)/bin/python -m compileall -q -j 0 -x '/(tests|pip)/' $(1)/lib src >/dev/null || true
+# The lock of a target: its prerequisite that is neither of the two that all environments begin with.
+lock = $(filter-out %/uv.txt %/build.txt,$(filter requirements/%,$^))
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 # Compiled kernels are kept between runs and shared by the test processes.
@@ -35,7 +38,7 @@ run: $(VENV)/.run  ## start crowdveil in the foreground (ARGS="--port 9000" to c
 	@if $(BIN)/crowdveil serve --help >/dev/null 2>&1; then exec $(BIN)/crowdveil serve --demo $(ARGS); \
 	else exec $(BIN)/crowdveil demo $(ARGS); fi
 
-# A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts the slow first.
+# A file is tested by one process, because its tests share what is dear to start; tests/conftest.py puts those marked slow first.
 test: $(VENV)/.dev node_modules/.stamp packages  ## install what the tests need and run them all (ARGS for pytest)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=40 $(ARGS)
 
@@ -85,8 +88,9 @@ test-spark35: .venv-spark35/.spark35  ## the Spark tests on the oldest Spark we 
 	.venv-spark35/bin/python -m pytest tests/engines $(ARGS)
 
 lock: $(VENV)/.dev  ## resolve every lock anew (ARGS=--upgrade for newer versions)
+	$(LOCK) $(ARGS) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) $(ARGS) requirements/build.in -o requirements/build.txt
-	$(LOCK) $(ARGS) pyproject.toml --extra broker --extra plot --extra dev -c requirements/build.txt -o requirements/dev.txt
+	$(LOCK) $(ARGS) pyproject.toml --extra broker --extra plot --extra dev -c requirements/uv.txt -c requirements/build.txt -o requirements/dev.txt
 	$(LOCK) $(ARGS) pyproject.toml --extra broker --extra plot -c requirements/dev.txt -o requirements/run.txt
 	$(LOCK) $(ARGS) pyproject.toml requirements/bench.in --extra broker --extra plot -c requirements/run.txt -o requirements/bench.txt
 	$(LOCK) $(ARGS) pyproject.toml requirements/spark35.in -o requirements/spark35.txt
@@ -102,21 +106,20 @@ packages:
 python:
 	@tools/check-python $(PYTHON)
 
-# An environment is: the build backends, the lock, then the package itself. pip refuses an editable install under
-# hashes, hence two steps; no build isolation, so that nothing unlocked is fetched behind our back. pip unpacks with one
-# processor, so two of them take half a lock each; that nothing is missing is asked when all is there.
+# An environment is: uv, the build backends, the lock, then the package itself. An editable install cannot be hashed,
+# hence two steps; no build isolation, so that nothing unlocked is fetched behind our back. uv installs a lock in a
+# fraction of pip's time; where it has no wheel, or does not reach a registry that pip reaches, pip installs the same.
 $(VENV)/.run: requirements/run.txt
 $(VENV)/.dev: requirements/dev.txt
 .venv-bench/.bench: requirements/bench.txt
 .venv-spark35/.spark35: requirements/spark35.txt
 
-$(VENV)/.run $(VENV)/.dev .venv-bench/.bench .venv-spark35/.spark35: requirements/build.txt pyproject.toml | python
+$(VENV)/.run $(VENV)/.dev .venv-bench/.bench .venv-spark35/.spark35: requirements/uv.txt requirements/build.txt pyproject.toml | python
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	@echo "installing $(filter-out requirements/build.txt,$(filter requirements/%,$^)) into $(@D)"
+	@echo "installing $(lock) into $(@D)"
+	@$(call PIP,$(@D)) --require-hashes --only-binary :all: -r requirements/uv.txt || echo "uv is not to be had here; pip installs instead"
 	@$(call PIP,$(@D)) --require-hashes -r requirements/build.txt
-	@awk '/^[a-z0-9]/ { n++ } { print > ("$(@D)/half" n % 2 ".txt") }' $(filter-out requirements/build.txt,$(filter requirements/%,$^))
-	@$(call LOCKED,$(@D)) $(@D)/half0.txt & first=$$!; $(call LOCKED,$(@D)) $(@D)/half1.txt; second=$$?; \
-	wait $$first && exit $$second
+	@$(call UV,$(@D)) $(LOCKED) $(lock) || $(call PIP,$(@D)) $(LOCKED) $(lock)
 	@$(call PIP,$(@D)) --no-deps --no-build-isolation -e .
 	@$(@D)/bin/python -m pip check --quiet --disable-pip-version-check
 	@$(call COMPILED,$(@D))

@@ -27,46 +27,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
 # Started in the background of a script, tests and all that they start would not hear Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The files that take longest, the longest first. With --dist loadfile each runs in one process: started last, one of
-# them would keep a single processor busy for minutes while the others wait.
-LONGEST_FIRST = (
-    "engines/test_spark.py",
-    "statistical/test_plan_against_simulation.py",
-    "engines/test_spark_failures.py",
-    "plan/test_monte_carlo.py",
-    "plan/test_planner.py",
-    "browser/test_worker_app.py",
-    "engines/test_command.py",
-    "broker/test_schema.py",
-    "papers/test_reproductions.py",
-    "broker/test_crash.py",
-    "laws/test_methods.py",
-    "broker/test_story.py",
-    "browser/test_console.py",
-    "laws/test_channels.py",
-    "broker/test_commands.py",
-    "broker/test_races.py",
-    "inference/test_kernels.py",
-    "test_documents.py",
-    "broker/test_operations.py",
-    "broker/test_roles.py",
-    "browser/test_newcomer.py",
-    "browser/test_real_broker.py",
-    "browser/test_access.py",
-    "browser/test_modules.py",
-    "statistical/test_intervals.py",
-    "audit/test_audit.py",
-    "plan/test_mix.py",
-    "statistical/test_channel_methods.py",
-    "plan/test_evolution.py",
-    "selection/test_selection.py",
-    "engines/test_notes.py",
-    "device/test_ledger.py",
-    "cli/test_help.py",
-    "accounting/test_ledger.py",
-)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {_HERE / name: number for number, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: place.get(item.path, len(place)))
+    """Files marked slow come first: started last, one of them would keep a single processor busy while others wait."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

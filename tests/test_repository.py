@@ -149,12 +149,6 @@ def test_no_source_file_has_grown_past_reading() -> None:
     assert [path.name for path in sources if len(text_of(path).splitlines()) > 400] == []
 
 
-def test_the_files_that_run_first_exist() -> None:
-    first = re.findall(r'^    "([a-z_/]+\.py)",$', text_of(ROOT / "tests" / "conftest.py"), re.MULTILINE)
-    assert first
-    assert [name for name in first if not (ROOT / "tests" / name).is_file()] == []
-
-
 def test_changelog_opens_with_what_is_unreleased_and_privacy_first() -> None:
     headings = re.findall(r"^##+ (.+)$", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
     assert headings[:4] == ["Unreleased", "Privacy", "Added", "Changed"]

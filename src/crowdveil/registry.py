@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from crowdveil.errors import InputError
@@ -20,7 +21,7 @@ def made(family: str, kinds: Mapping[str, type[Member]], name: str, parameters: 
     Traceback (most recent call last):
     crowdveil.errors.InputError: mechanism rr has the parameters epsilon, protect_participation; got 'sigma'
     """
-    kind = kinds.get(name)
+    kind = kinds.get(name) or _load_installed(family, name)
     if kind is None:
         raise InputError(f"{family} must be one of {', '.join(kinds)}; got {name!r}", fix=meant(name, kinds))
     check_names(f"{family} {name}", kind, parameters)
@@ -33,6 +34,15 @@ def missing_parameters(kind: type[Any], parameters: Mapping[str, Any]) -> list[s
     """What this dataclass cannot do without and was not given."""
     needed = [each for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]
     return [each.name for each in needed if each.init and each.name not in parameters]
+
+
+def _load_installed(family: str, name: str) -> Any:
+    """The member that another installed package offers under this name; None where none does.
+
+    A package declares it as an entry point of the group `crowdveil.methods` or `crowdveil.mechanisms`.
+    """
+    offered = entry_points(group=f"crowdveil.{family}s", name=name)
+    return next((point.load() for point in offered), None)
 
 
 def meant(name: str, known: Iterable[str]) -> str:

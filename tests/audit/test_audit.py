@@ -179,8 +179,10 @@ def test_two_layer_is_audited_by_its_joint_law() -> None:
 
 
 CALLABLES = """
-import random
+from random import Random
 import numpy as np
+
+random, generator = Random(1), np.random.default_rng(2)
 
 def honest(answer):
     return answer if random.random() < 0.25 else random.choice(["no", "yes"])
@@ -195,7 +197,7 @@ def many(answer, n):
     return [leaky(answer) for _ in range(n)]
 
 def noisy(answer, n):
-    return answer + np.random.default_rng().laplace(0, 4, n)
+    return answer + generator.laplace(0, 4, n)
 
 def rounded(answer, n):
     return np.rint(noisy(answer, n))

@@ -270,6 +270,10 @@ def test_enrolling_and_signing_in_leads_to_a_careful_cookie(
     shown = visitor.post("/console/enrol", {"password": lasting})
     secret = re.search(r'class="secret">([A-Z2-7]+)', shown.text)
     assert secret
+    # The same key as a QR code, which the page's policy lets pass: an element without styles, scripts or addresses.
+    code = re.search(r"<svg .*?</svg>", shown.text, re.DOTALL)
+    assert code
+    assert not re.search(r"style|script|href|url\(", code[0])
     assert visitor.post("/console/enrol", {"code": "000000"}).status_code == 422
     assert "authenticator works" in visitor.post("/console/enrol", {"code": code_of(secret[1], 0)}).text
     without_code = visitor.post("/console/sign-in", name | {"password": lasting})

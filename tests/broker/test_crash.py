@@ -14,6 +14,7 @@ import pytest
 from broker import plain
 from waiting import until
 
+pytestmark = pytest.mark.slow
 N_CLIENTS = 6
 N_KILLS = 5
 

@@ -16,6 +16,7 @@ from broker.pool_scene import numbered_tasks, open_pool, pool_draft
 
 from crowdveil.client import Requester
 
+pytestmark = pytest.mark.slow
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 

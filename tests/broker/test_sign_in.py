@@ -86,3 +86,37 @@ def test_cookies_set_over_tls_are_not_sent_without_it(django_here: Path, scheme:
         browser.post("/console/language", {"language": "de"})
     assert browser.cookies.keys() == {"csrftoken", "crowdveil_session", "django_language"}
     assert {bool(cookie["secure"]) for cookie in browser.cookies.values()} == {scheme == "https"}
+
+
+@pytest.mark.parametrize(
+    ("password", "why"),
+    [
+        ("too short", "at least 10 characters"),
+        ("password123", "too common"),
+        ("48151623420", "entirely numeric"),
+        ("marie-curie", "too similar"),
+    ],
+)
+def test_a_password_that_is_easily_guessed_is_refused(django_here: Path, password: str, why: str) -> None:
+    from django.utils.translation import override
+
+    from crowdveil.broker.identity.accounts import invite
+    from crowdveil.broker.identity.models import Account
+    from crowdveil.broker.identity.sign_in import enrol
+    from crowdveil.broker.problems import Refusal
+
+    Account.objects.filter(name="marie curie").delete()
+    account, _ = invite("marie curie", "requester", by="")
+    with pytest.raises(Refusal, match=why):
+        enrol(account, password)
+    with override("de"), pytest.raises(Refusal, match="Passwort"):
+        enrol(account, password)
+    assert enrol(account, "a longer sentence that nobody guesses")
+
+
+def test_the_qr_code_says_what_an_authenticator_reads(django_here: Path) -> None:
+    """Decoding needs a camera's library; that another key or name gives another code is checked without one."""
+    from crowdveil.broker.identity.totp import qr_code
+
+    assert qr_code("ABCD", "ada") == qr_code("ABCD", "ada")
+    assert len({qr_code("ABCD", "ada"), qr_code("ABCE", "ada"), qr_code("ABCD", "bob"), qr_code("ABCD", "<b>")}) == 4

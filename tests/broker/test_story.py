@@ -13,6 +13,7 @@ from crowdveil.client import ProblemError, Worker
 from crowdveil.entropy import Keystream
 from crowdveil.files.reports import read_reports
 
+pytestmark = pytest.mark.slow
 N_WORKERS = 200
 
 

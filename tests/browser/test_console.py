@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from crowdveil.cli import app
 from crowdveil.client import Worker
 
+pytestmark = pytest.mark.slow
 MOVED_SIDEWAYS = """() => [...document.querySelectorAll(".scroll")]
   .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.split("\\n")[0])"""
 DESKTOP = {"width": 960, "height": 900}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from browser import journey
 from device import studies
 from device.node import DEVICE
@@ -14,6 +15,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from crowdveil.client.release import integrity
 
+pytestmark = pytest.mark.slow
 FORGET_LOG = """async () => {
   const { openStore } = await import("./store.js");
   await (await openStore()).update(() => ({ result: null, writes: [{ table: "settings", key: "log" }] }));

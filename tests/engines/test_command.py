@@ -16,7 +16,7 @@ from crowdveil import Choices
 from crowdveil.files import read_reports, write_reports
 from crowdveil.inference import method
 
-pytestmark = OLD_SPARK
+pytestmark = [*OLD_SPARK, pytest.mark.slow]
 ABC = Choices(("a", "b", "c"))
 
 

@@ -33,7 +33,7 @@ from crowdveil.inference import METHODS, Method, method
 from crowdveil.inference.methods import auto
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 
-pytestmark = OLD_SPARK
+pytestmark = [*OLD_SPARK, pytest.mark.slow]
 ABC = Choices(("a", "b", "c"))
 ONLY_HERE = {"confusion", "classes", "low", "high"}
 """What estimates in memory say besides what the run found."""

@@ -22,7 +22,7 @@ from crowdveil.engines.spark.passes import CHECKPOINT, Reached
 from crowdveil.files import read_reports, write_reports
 from crowdveil.inference import method
 
-pytestmark = OLD_SPARK
+pytestmark = [*OLD_SPARK, pytest.mark.slow]
 METHOD = "channel-bp"
 """It remembers messages from pass to pass, so it has the most to lose."""
 N_PASSES = 5

@@ -17,6 +17,7 @@ from crowdveil.entropy import entropy_from
 from crowdveil.inference import METHODS, Method
 from crowdveil.mechanisms import mechanism
 
+pytestmark = pytest.mark.slow
 IDS: list[Callable[[int], Any]] = [int, float, lambda code: f"id {code}, with a comma", lambda code: f"№{code}"]
 ALL = pytest.mark.parametrize("name", list(METHODS))
 FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])

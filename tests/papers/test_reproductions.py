@@ -16,6 +16,7 @@ from crowdveil.papers.core.reproduction import ClaimVerdict, Row
 from crowdveil.papers.core.run import note_text, read_rows, reproduce, write_rows
 from crowdveil.papers.loki.selection import OTHERS
 
+pytestmark = pytest.mark.slow
 SMALL: dict[str, dict[str, Any]] = {
     **{id: {"n_workers": 60} for id in ("sun-fig2", "sun-fig3", "sun-fig4")},
     "sun-theorems": {"n_workers": 20, "epsilons": (1.0, 2.0)},

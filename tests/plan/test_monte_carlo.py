@@ -16,6 +16,7 @@ from crowdveil.plan.expected_error import expect_error, recommended_method
 from crowdveil.plan.monte_carlo import simulate
 from crowdveil.plan.study_simulator import draw_study
 
+pytestmark = pytest.mark.slow
 YES, STARS = Choices(("no", "yes")), Scale(1, 5)
 
 

@@ -22,6 +22,7 @@ from crowdveil.plan.lower_bound import choice_floor, scale_floor
 from crowdveil.plan.recommend import Recommendation, mechanism_channel
 from crowdveil.plan.sample_size import smallest_reaching
 
+pytestmark = pytest.mark.slow
 YES = Choices(("no", "yes"))
 DIGITS = Scale(0, 9)
 

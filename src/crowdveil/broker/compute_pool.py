@@ -1,6 +1,6 @@
 """Expensive computations run in one thread of their own, behind a short queue and within a time limit.
 
-A request thread that computes holds one of the few places of the API: six large drafts at once stopped the broker. Here
+A request thread that computes is one of the few threads of the server: several large drafts at once stopped it. Here
 at most `MAX_JOBS` requests wait for a computation, any further one is refused at once, and a computation ends when its
 request has taken too long or its client has gone.
 """
@@ -23,7 +23,7 @@ from crowdveil.broker.problems import Refusal
 from crowdveil.progress import Step, heard_by
 
 MAX_JOBS = 2
-"""Running and waiting together: a third of the places of the API."""
+"""Running and waiting together: a quarter of the server's threads."""
 MAX_SECONDS = 20.0
 """So long all computations of one request may take together, waiting included."""
 _POLL_SECONDS = 0.25

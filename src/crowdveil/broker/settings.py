@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import django
+
 from crowdveil.broker.db.config import database_settings
 from crowdveil.errors import InputError
 
@@ -36,7 +38,6 @@ MIDDLEWARE = [
     "crowdveil.broker.middleware.request_log.StructuredLog",
     "crowdveil.broker.middleware.security_headers.SecurityHeaders",
     "crowdveil.broker.middleware.body_limit.BodyLimit",
-    "crowdveil.broker.middleware.concurrency_limit.Turnstile",
     "crowdveil.broker.compute_pool.RequestTimeLimit",
     "crowdveil.broker.api.problems.ProblemForMethod",
     "django.middleware.common.CommonMiddleware",
@@ -49,7 +50,8 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LANGUAGE_COOKIE_DAYS = 365
-LOCALE_PATHS = [Path(__file__).parent / "locale"]
+# The second for what is wrong with a password.
+LOCALE_PATHS = [Path(__file__).parent / "locale", Path(django.__file__).parent / "contrib" / "auth" / "locale"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -67,6 +69,13 @@ CSRF_FAILURE_VIEW = "crowdveil.broker.console.access.forged"
 
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator", "OPTIONS": {"user_attributes": ["name"]}},
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 # The editor posts a dozen fields for each of up to 200 questions.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000

@@ -23,7 +23,7 @@ from crowdveil.errors import CheckError, CrowdveilError
 
 # What is not installed with crowdveil itself, and the extra that brings it.
 EXTRAS = {
-    "broker": ("django", "ninja", "django_htmx", "gunicorn", "psycopg"),
+    "broker": ("django", "ninja", "pydantic", "psycopg", "waitress", "prometheus_client", "segno"),
     "plot": ("matplotlib",),
     "spark": ("pyspark", "pandas"),
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +49,8 @@ def command(
     """
     if processes > 1 and not database.startswith("postgres"):
         raise InputError("SQLite is served by one process", fix="leave out --processes or give --database")
+    if processes > 1 and not hasattr(os, "fork"):
+        raise InputError("this system serves with one process", fix="leave out --processes")
     from crowdveil.broker.bootstrap import Place, migrate, open_to_others
 
     _check_free(host, port)
@@ -56,6 +60,10 @@ def command(
         raise InputError(f"the folder of --log does not exist; got {log}", fix="create it first")
     log = log or (str(data_dir.resolve() / "requests.log") if demo else "-")
     os.environ["CROWDVEIL_LOG"] = log
+    if processes > 1:
+        # Read when prometheus_client is imported; the counters of all processes are in files there.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics = tempfile.mkdtemp(prefix="crowdveil-metrics-")
+        atexit.register(shutil.rmtree, metrics, ignore_errors=True)
     os.environ["CROWDVEIL_DEMO"] = "1" if demo else "0"
     if demo:
         # A whole crowd and its audience come from one address.
@@ -63,7 +71,7 @@ def command(
     Place(data_dir.resolve(), database).enter()
     migrate()
     # Before the one-time password is used up: a system may lack what the server needs.
-    from crowdveil.broker.server import Server
+    from crowdveil.broker import server
 
     if open_to_others(data_dir):
         _warn(f"other users may enter {data_dir}, where the keys are; make it private: chmod 700 {data_dir}")
@@ -77,7 +85,7 @@ def command(
     _greet(address)
     if demo:
         _start_demo(address)
-    Server(address=f"{host}:{port}", processes=processes).run()
+    server.run(host, port, processes=processes)
 
 
 def _check_free(host: str, port: int) -> None:

@@ -26,7 +26,7 @@ def list_webhooks(request: auth.Authorized) -> dict[str, Any]:
 def create_webhook(request: auth.Authorized, payload: NewWebhook) -> tuple[int, dict[str, Any]]:
     """Be told at this address; the secret that signs the notices is shown once."""
     hook = notices.create(request.auth.account, payload.url, list(payload.events))
-    return 201, _spelled(hook) | {"secret": hook.secret}
+    return 201, _spelled(hook) | {"secret": notices.format_secret(hook)}
 
 
 @router.delete("/webhooks/{webhook}", response={204: None}, operation_id="remove_webhook")

@@ -1,4 +1,4 @@
-"""The console's own style sheet and htmx, served from the installed packages: nothing comes from another host."""
+"""The console's own style sheet and htmx 2 (0BSD licence), from this package: nothing comes from another host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crowdveil.broker.api.problems import not_found
 
 _ASSETS = {
     "console.css": ("crowdveil", "broker/console/static/console.css", "text/css; charset=utf-8"),
-    "htmx.min.js": ("django_htmx", "static/django_htmx/htmx-2.min.js", "text/javascript; charset=utf-8"),
+    "htmx.min.js": ("crowdveil", "broker/console/static/htmx-2.min.js", "text/javascript; charset=utf-8"),
     "icon.svg": ("crowdveil", "device/icon.svg", "image/svg+xml"),
 }
 

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 
 from crowdveil.broker import clock
 from crowdveil.broker.audit_log.chain import record
@@ -16,7 +18,6 @@ from crowdveil.broker.identity.models import Account, Token
 from crowdveil.broker.identity.tokens import issue
 from crowdveil.broker.problems import Refusal
 
-_MINIMUM_LENGTH = 10
 # Compared when the name is unknown, so that the time taken does not tell which names exist.
 _NOBODY = "!"
 
@@ -72,8 +73,10 @@ def _refused() -> Refusal:
 
 def enrol(account: Account, new_password: str) -> str:
     """Set the lasting password and return the secret for the authenticator app."""
-    if len(new_password) < _MINIMUM_LENGTH:
-        raise Refusal("invalid", f"a password needs at least {_MINIMUM_LENGTH} characters")
+    try:
+        validate_password(new_password, account)  # type: ignore[arg-type]  # any object with a name will do
+    except ValidationError as error:
+        raise Refusal("invalid", " ".join(error.messages)) from None
     if check_password(new_password, account.password):
         raise Refusal("invalid", "choose another password than the one-time password")
     secret = totp.new_secret()

@@ -18,8 +18,6 @@ _lock = threading.Lock()
 _buckets: dict[bytes, tuple[float, float]] = {}
 _MOST_BUCKETS = 100_000
 _REFILLED_SECONDS = 60.0
-# In a request's environment: the token that it was counted for already.
-COUNTED = "crowdveil.counted"
 # Names in the buckets are hashed under a key that dies with the process.
 _key = secrets.token_bytes(16)
 

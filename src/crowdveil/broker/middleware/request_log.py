@@ -31,8 +31,7 @@ class JsonLines(logging.Formatter):
 class OnlyTheKind(logging.Filter):
     """Of what the HTTP server says about a request: that one failed and where, and not a byte of it.
 
-    It would quote what it cannot read beside the address it came from: a token in a broken header, or, after a length
-    that was announced too small, reports.
+    It would name the path that failed, ids included, and the address it came from.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -53,12 +52,16 @@ def where(error: BaseException) -> str:
 
 
 def start_logging() -> None:
-    root, server = logging.getLogger("crowdveil"), logging.getLogger("gunicorn.error")
+    root, server = logging.getLogger("crowdveil"), logging.getLogger("waitress")
     root.handlers[:] = _handlers(os.environ.get("CROWDVEIL_LOG", "-"))
     root.setLevel(logging.INFO)
     root.propagate = False
     server.handlers[:] = root.handlers
+    server.setLevel(logging.WARNING)
+    server.propagate = False
     server.addFilter(OnlyTheKind())
+    # It would count the requests that wait for a thread, in a line for each of them.
+    logging.getLogger("waitress.queue").setLevel(logging.CRITICAL)
     # Django would print the addresses that were asked for, ids included.
     django = logging.getLogger("django")
     django.handlers[:] = [logging.NullHandler()]

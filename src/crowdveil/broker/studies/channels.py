@@ -14,8 +14,9 @@ from crowdveil.broker.studies.draft import Draft, Level
 from crowdveil.channel import Channel
 from crowdveil.domain import Choices, Domain
 from crowdveil.errors import ChannelError, InputError
-from crowdveil.mechanisms import ChannelMechanism, mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, mechanism
 from crowdveil.progress import counted
+from crowdveil.registry import meant
 
 MAX_OUTPUTS = 65535
 MAX_TABLE_CELLS = 2_100_000
@@ -31,6 +32,10 @@ def channel_of(level: Level, domain: Domain, *, protects_participation: bool) ->
     """The channel of one question at one level; research mechanisms are refused."""
     if twice := _SAID_ELSEWHERE & level.parameters.keys():
         raise InputError(f"{sorted(twice)[0]} is said elsewhere in a study and is no parameter", fix="leave it out")
+    if level.mechanism not in MECHANISMS:
+        # One that only the broker has installed could be neither checked nor drawn from by a device.
+        fix = meant(level.mechanism, MECHANISMS)
+        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {level.mechanism!r}", fix=fix)
     if level.mechanism == "none":
         built = mechanism("none")
     else:

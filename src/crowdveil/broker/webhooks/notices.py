@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -25,7 +26,7 @@ _looking_up = threading.Lock()
 
 
 def create(owner: str, url: str, events: list[str]) -> Webhook:
-    # One at a time: the API has a few places, and names that are found slowly would keep everybody else out.
+    # One at a time: the server has a few threads, and names that are found slowly would keep everybody else waiting.
     if not _looking_up.acquire(blocking=False):
         raise Refusal("not-ready", "another webhook's address is being looked up; try again")
     try:
@@ -45,7 +46,7 @@ def announce(study: Study, event: str) -> None:
         for webhook in Webhook.objects.filter(owner_id=study.owner_id):
             if event in webhook.events.split():
                 body = {"id": random_id(), "event": event, "study": study.id, "day": clock.today().isoformat()}
-                Notice.objects.create(webhook=webhook, body=json.dumps(body))
+                Notice.objects.create(id=body["id"], webhook=webhook, body=json.dumps(body))
 
 
 def deliver_due() -> int:
@@ -68,16 +69,24 @@ def _claim(notice: Notice) -> bool:
     return bool(mine.update(attempts=notice.attempts + 1, due=clock.now() + wait))
 
 
-def signature(secret: str, at: int, body: str) -> str:
-    digest = hmac.new(bytes.fromhex(secret), f"{at}.{body}".encode(), hashlib.sha256).hexdigest()
-    return f"t={at},v1={digest}"
+def format_secret(webhook: Webhook) -> str:
+    """The secret as libraries of Standard Webhooks take it."""
+    return "whsec_" + base64.b64encode(bytes.fromhex(webhook.secret)).decode()
+
+
+def sign(secret: str, notice: str, timestamp: int, body: str) -> dict[str, str]:
+    """The headers of Standard Webhooks 1.0 (standardwebhooks.com), by which a receiver verifies a notice."""
+    mac = hmac.new(bytes.fromhex(secret), f"{notice}.{timestamp}.{body}".encode(), hashlib.sha256)
+    return {
+        "webhook-id": notice,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{base64.b64encode(mac.digest()).decode()}",
+    }
 
 
 def _deliver(notice: Notice) -> bool:
-    headers = {
-        "Content-Type": "application/json",
-        "Crowdveil-Signature": signature(notice.webhook.secret, int(time.time()), notice.body),
-    }
+    headers = {"Content-Type": "application/json"}
+    headers |= sign(notice.webhook.secret, notice.id, int(time.time()), notice.body)
     try:
         return post(target_of(notice.webhook.url), notice.body.encode(), headers)
     except Refusal:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from crowdveil.broker import clock
 from crowdveil.broker.console.access import COOKIE, Visit, let_in, page
 from crowdveil.broker.db.transactions import write
-from crowdveil.broker.identity import totp_secrets
+from crowdveil.broker.identity import totp, totp_secrets
 from crowdveil.broker.identity.links import redeem
 from crowdveil.broker.identity.models import Token
 from crowdveil.broker.identity.sign_in import confirm, enrol, sign_in
@@ -55,6 +55,8 @@ def enrol_page(request: Visit) -> HttpResponse:
     except Refusal as refusal:
         secret = totp_secrets.decrypt(account.id, account.totp_secret)
         shown |= {"problem": refusal.detail, "secret": secret if "code" in request.POST else None}
+    if secret := shown.get("secret"):
+        shown["qr_code"] = totp.qr_code(secret, account.name or "")
     return render(request, "console/enrol.html", shown, status=422 if "problem" in shown else 200)
 
 

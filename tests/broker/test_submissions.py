@@ -1,4 +1,4 @@
-"""The short way of a submission: the same replies, log lines and counts as through the framework, and no gap in it."""
+"""Handing in over WSGI: what is in good order is stored once, whatever is out of order is refused and not stored."""
 
 from __future__ import annotations
 
@@ -20,22 +20,14 @@ from broker.scene import Scene, books_balance
 pytestmark = pytest.mark.filterwarnings("ignore:Returning tuple:DeprecationWarning")
 
 
-class Doors:
-    """One open study, and both ways to hand in to it."""
+class Door:
+    """One open study, and the application that takes submissions to it."""
 
     def __init__(self, draft: dict[str, Any]) -> None:
         from django.core.wsgi import get_wsgi_application
 
-        from crowdveil.broker.api.short_way import ShortWay
-
-        self.framework = get_wsgi_application()
-        self.falls: list[str] = []
-        self.short = ShortWay(self._fallen)
+        self.application = get_wsgi_application()
         self.scene = Scene(draft)
-
-    def _fallen(self, environ: dict[str, Any], start_response: Any) -> Any:
-        self.falls.append(environ["PATH_INFO"])
-        return self.framework(environ, start_response)
 
     def token(self) -> str:
         from crowdveil.broker import clock
@@ -83,33 +75,27 @@ def asked(application: Any, environ: dict[str, Any]) -> tuple[str, dict[str, str
 
 
 @pytest.fixture(scope="module")
-def doors(django_here: Path, make_draft: Any) -> Doors:
-    return Doors(make_draft())
+def door(django_here: Path, make_draft: Any) -> Door:
+    return Door(make_draft())
 
 
-def test_a_submission_in_good_order_gets_the_reply_that_the_framework_gives(doors: Doors) -> None:
-    token, body = doors.token(), doors.body()
-    stored = asked(doors.short, doors.environ(token, body))
-    assert stored[0] == "201 Created"
-    assert doors.falls == []
-    again, elsewhere = (asked(way, doors.environ(token, body)) for way in (doors.short, doors.framework))
-    assert again[0] == elsewhere[0] == "200 OK"
-    assert again[1] == elsewhere[1] == stored[1]
-    assert json.loads(again[2]) == json.loads(elsewhere[2]) == json.loads(stored[2])
-    assert doors.falls == []
+def test_a_submission_sent_again_gets_the_same_receipt(door: Door) -> None:
+    token, body = door.token(), door.body()
+    stored, again = (asked(door.application, door.environ(token, body)) for _ in range(2))
+    assert (stored[0], again[0]) == ("201 Created", "200 OK")
+    assert stored[1:] == again[1:]
     books_balance()
 
 
-def test_both_ways_are_logged_and_counted_alike(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submission_is_counted_by_its_route_and_status(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     from crowdveil.broker.ops import metrics
 
     seen: list[tuple[str, str, int]] = []
     monkeypatch.setattr(metrics, "observe", lambda method, route, status, _: seen.append((method, route, status)))
-    token, body = doors.token(), doors.body()
-    asked(doors.framework, doors.environ(token, body))
-    asked(doors.short, doors.environ(token, body))
-    assert seen[0][2] == 201
-    assert seen[1] == (*seen[0][:2], 200)
+    asked(door.application, door.environ(door.token(), door.body()))
+    ((method, route, status),) = seen
+    assert (method, status) == ("POST", 201)
+    assert door.scene.study.id not in route
 
 
 @pytest.mark.parametrize(
@@ -133,57 +119,43 @@ def test_both_ways_are_logged_and_counted_alike(doors: Doors, monkeypatch: pytes
         ({}, {"withdrawal_sha256": "not a hash"}),
     ],
 )
-def test_whatever_is_out_of_order_gets_the_frameworks_refusal_and_nothing_is_stored(
-    doors: Doors, changes: dict[str, str], body: dict[str, Any]
+def test_whatever_is_out_of_order_is_refused_and_nothing_is_stored(
+    door: Door, changes: dict[str, str], body: dict[str, Any]
 ) -> None:
     from crowdveil.broker.submissions.models import Submission
 
-    token, sent, before = doors.token(), doors.body(**body), Submission.objects.count()
-    doors.falls.clear()
-    short, framework = (asked(way, doors.environ(token, sent, **changes)) for way in (doors.short, doors.framework))
-    assert short == framework
-    assert short[0][0] == "4"
-    assert len(doors.falls) == 1
+    token, sent, before = door.token(), door.body(**body), Submission.objects.count()
+    assert asked(door.application, door.environ(token, sent, **changes))[0][0] == "4"
     assert Submission.objects.count() == before
 
 
-def test_a_requesters_token_does_not_submit(doors: Doors) -> None:
+def test_a_requesters_token_does_not_submit(door: Door) -> None:
     from crowdveil.broker import clock
     from crowdveil.broker.identity.tokens import issue
 
-    token = issue(doors.scene.owner, scope="requester", expires=clock.after(days=1))[0]
-    assert asked(doors.short, doors.environ(token, doors.body()))[0] == "403 Forbidden"
+    token = issue(door.scene.owner, scope="requester", expires=clock.after(days=1))[0]
+    assert asked(door.application, door.environ(token, door.body()))[0] == "403 Forbidden"
 
 
-def test_the_rate_of_a_token_holds_on_the_short_way(doors: Doors, settings_of: Any) -> None:
+def test_the_rate_of_a_token_holds(door: Door, settings_of: Any) -> None:
     settings_of(RATE_LIMIT=3)
-    token, body = doors.token(), doors.body()
-    statuses = [asked(doors.short, doors.environ(token, body))[0][:3] for _ in range(5)]
+    token, body = door.token(), door.body()
+    statuses = [asked(door.application, door.environ(token, body))[0][:3] for _ in range(5)]
     assert statuses == ["201", "200", "200", "429", "429"]
-    assert asked(doors.framework, doors.environ(token, body))[0][:3] == "429"
 
 
-def test_a_refused_submission_counts_once_against_the_rate(doors: Doors, settings_of: Any) -> None:
+def test_a_refused_submission_counts_once_against_the_rate(door: Door, settings_of: Any) -> None:
     settings_of(RATE_LIMIT=3)
-    token, body = doors.token(), doors.body(consent_version=2)
-    statuses = [asked(doors.short, doors.environ(token, body))[0][:3] for _ in range(4)]
+    token, body = door.token(), door.body(consent_version=2)
+    statuses = [asked(door.application, door.environ(token, body))[0][:3] for _ in range(4)]
     assert statuses == ["409", "409", "409", "429"]
 
 
-def test_a_client_cannot_say_that_it_was_counted(doors: Doors, settings_of: Any) -> None:
-    settings_of(RATE_LIMIT=1)
-    first, other = doors.token(), doors.token()
-    environ = doors.environ(first, doors.body(), HTTP_AUTHORIZATION=f"bearer {first}", HTTP_CROWDVEIL_COUNTED=other)
-    statuses = [asked(doors.short, environ | {"wsgi.input": BytesIO(doors.body())})[0][:3] for _ in range(2)]
-    assert statuses == ["201", "429"]
-
-
-def test_what_is_no_host_name_is_refused_even_where_every_name_is_served(doors: Doors, settings_of: Any) -> None:
+def test_what_is_no_host_name_is_refused_even_where_every_name_is_served(door: Door, settings_of: Any) -> None:
     settings_of(ALLOWED_HOSTS=["*"])
     for host, status in {"any.example": "201", "no host": "400", "two, hosts": "400"}.items():
-        token, body = doors.token(), doors.body()
-        assert asked(doors.short, doors.environ(token, body, HTTP_HOST=host))[0][:3] == status
-        assert asked(doors.framework, doors.environ(token, body, HTTP_HOST=host))[0][:3] == status.replace("201", "200")
+        token, body = door.token(), door.body()
+        assert asked(door.application, door.environ(token, body, HTTP_HOST=host))[0][:3] == status
 
 
 def test_connections_that_the_database_closed_refuse_nobody(postgres_server: Any, make_draft: Any) -> None:
