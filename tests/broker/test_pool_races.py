@@ -151,7 +151,7 @@ class InProcess:
         from crowdveil.broker.studies.definition_cache import frozen
         from crowdveil.broker.studies.draft import Draft
 
-        draft = Draft.model_validate(pool_draft(rules=rules))
+        draft = Draft.model_validate(pool_draft(rules=rules, reservation_minutes=10))
         owner = Account.objects.create(role="requester", name=f"lab {secrets.token_hex(6)}")
         self.study = lifecycle.create(owner, draft)
         upload = task_list.start_upload(self.study)
@@ -200,7 +200,7 @@ def test_expired_leases_come_back_and_late_batches_keep_the_bound(later: Any) ->
     slow, quick = pool.worker(), pool.worker()
     first = pool.lease(slow)
     assert pool.loads() == [(0, 1)] * 4
-    later(hours=2)
+    later(minutes=30)
     assert release_expired() == 1
     assert pool.loads() == [(0, 0)] * 4
     pool.send(quick, pool.lease(quick))
@@ -215,7 +215,7 @@ def test_a_worker_who_comes_back_late_gets_the_same_batch(later: Any) -> None:
     pool = InProcess(4, batch_size=4, redundancy=2, max_reports=2)
     worker = pool.worker()
     first = pool.lease(worker)
-    later(hours=2)
+    later(minutes=30)
     again = pool.lease(worker)
     assert (again.id, again.tasks) == (first.id, first.tasks)
     assert again.expires > first.expires

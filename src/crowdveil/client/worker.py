@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,7 @@ from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
-from crowdveil.client.labelling import PoolTask, Sitting, ceiling_fact
+from crowdveil.client.labelling import PoolWorker, Sent, choose_level
 from crowdveil.client.public_log import follow
 from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
@@ -41,16 +38,6 @@ _USUAL_CAP = 4.0
 _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What left the device, the broker's receipt for it, the level, and whether that level protects the answers."""
-
-    reports: tuple[dict[str, Any], ...]
-    receipt: dict[str, Any]
-    level: str
-    protected: bool
-
-
 class MirrorError(CrowdveilError):
     """The broker's copy of the budget says that more ε was spent than this device knows of; nothing was counted yet."""
 
@@ -64,7 +51,7 @@ class MirrorError(CrowdveilError):
         )
 
 
-class Worker:
+class Worker(PoolWorker):
     """One device of one worker; everything it must remember is in the directory `home`.
 
     The cap is the worker's own: the ledger here refuses what passes it, whatever the broker says. It is remembered from
@@ -214,7 +201,7 @@ class Worker:
         study = self.study(key)
         if study.pool is not None:
             raise InputError("this study is a pool of tasks", fix="label its tasks in batches")
-        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
+        chosen = choose_level(study, level or self._memory.fact("default_level") or "medium")
         if (parcel := self._storage.kept(_ME, _key(study))) is None:
             parcel = self._made(study, chosen, _codes(study, answers))
         elif self._memory.receipt(study.id) is None and self._memory.fact(_left(study)) is None:
@@ -274,45 +261,6 @@ class Worker:
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
         return Sent(tuple(body["reports"]), receipt, body["level"], study.levels[body["level"]].protected)
-
-    def label(
-        self,
-        key: str,
-        answer: Callable[[PoolTask], Any],
-        *,
-        level: str | None = None,
-        batches: int = 1,
-        one_by_one: bool = False,
-        worker_code: str | None = None,
-    ) -> list[Sent]:
-        """Label up to `batches` batches of a pool: `answer` gives the label of a task, or None to skip it.
-
-        Every batch is charged, drawn once, stored and sent as a study is. With `one_by_one` its answers are protected
-        one by one, outside the cap and within the ceiling that `set_ceiling` has set for this pool.
-        """
-        study = self.study(key)
-        if study.pool is None:
-            raise InputError("this study is a survey", fix="answer it whole")
-        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
-        self._check_mirror()
-        sitting = Sitting(
-            study, chosen, self._account, self._memory, self._storage, self.ledger, self._entropy, self._broker_key()
-        )
-        accounting = "one-by-one" if one_by_one else "summed"
-        return [
-            Sent(tuple(body["reports"]), receipt, chosen.name, chosen.protected)
-            for body, receipt in sitting.label(answer, batches=batches, accounting=accounting, worker_code=worker_code)
-        ]
-
-    def pools(self) -> list[dict[str, Any]]:
-        """The pools of tasks in which this worker may label."""
-        return list(self._account.call("GET", "/workers/me/studies?kind=tasks")["items"])
-
-    def set_ceiling(self, key: str, epsilon: float) -> None:
-        """How much Σε the answers to one pool may add up to where they are protected one by one; 0 unless it is set."""
-        if not 0 <= epsilon < math.inf:
-            raise InputError(f"a ceiling must be a number, 0 or more; got {epsilon}")
-        self._memory.remember(ceiling_fact(key), repr(epsilon))
 
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""
@@ -387,12 +335,6 @@ def _unknown(study: Study, refused: ProblemError) -> ProblemError:
         f"they are paid, and you can withdraw them in either case (crowdveil answer withdraw {study.id})"
     )
     return ProblemError(refused.status, {"type": refused.code, "detail": detail, "fields": refused.fields})
-
-
-def _level(study: Study, name: str) -> Level:
-    if name not in study.levels:
-        raise InputError(f"this study has the levels {', '.join(study.levels)}; got {name}", fix="choose one of them")
-    return study.levels[name]
 
 
 def _codes(study: Study, answers: dict[str, Any]) -> dict[str, int]:

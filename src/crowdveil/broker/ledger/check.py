@@ -14,10 +14,12 @@ WHERE b.epsilon_spent <> COALESCE(s.epsilon, 0) OR b.rho_spent <> COALESCE(s.rho
     OR b.unprotected <> COALESCE(s.unprotected, 0)
     OR b.epsilon_held <> COALESCE(r.epsilon, 0) OR b.rho_held <> COALESCE(r.rho, 0)
 """
-# A submission settles the hold: one that stands beside its spend counts ε, the place and the money twice.
+# A submission settles the hold: one that stands beside its spend counts ε, the place and the money twice. In a pool of
+# tasks the hold is for the next batch.
 _UNSETTLED = """
 SELECT r.account, r.study FROM ledger_reservation r
 JOIN ledger_spend s ON s.account = r.account AND s.study = r.study
+WHERE NOT EXISTS (SELECT 1 FROM pools_pool p WHERE p.study = r.study)
 """
 _PURSES = """
 SELECT p.study FROM payments_purse p

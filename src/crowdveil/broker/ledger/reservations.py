@@ -19,6 +19,7 @@ from crowdveil.broker.ledger import budget
 from crowdveil.broker.ledger.budget import MirrorCharge
 from crowdveil.broker.ledger.models import Reservation, Spend
 from crowdveil.broker.payments import study_escrow
+from crowdveil.broker.pools.models import Pool
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import Opened, OpenedLevel
 
@@ -139,9 +140,9 @@ def release_all(study: str) -> int:
 
 
 def release_unsettled() -> int:
-    """At start-up: release holds that an older version left beside their spend."""
+    """At start-up: release holds that an older version left beside their spend; a pool's are for the next batch."""
     spends = Spend.objects.filter(account=OuterRef("account"), study=OuterRef("study"))
-    return _release_each(Reservation.objects.filter(Exists(spends)))
+    return _release_each(Reservation.objects.filter(Exists(spends)).exclude(study__in=Pool.objects.values("study")))
 
 
 def _release_each(reservations: Any) -> int:

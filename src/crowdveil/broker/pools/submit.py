@@ -24,6 +24,7 @@ from crowdveil.broker.pools.leases import LeasedBatch, batch_pay, check_one_by_o
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import OpenedLevel
 from crowdveil.broker.studies.definition_cache import Frozen
+from crowdveil.broker.submissions.acknowledged import count_acknowledged
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 from crowdveil.broker.submissions.submit import Sender, Taken, idempotency_digest
 from crowdveil.canonical_json import sha256_of
@@ -104,7 +105,7 @@ def submit_batch(sender: Sender, parcel: BatchParcel) -> tuple[dict[str, Any], b
     if (stored := _stored_receipt(parcel, pseudonym)) is not None:
         return stored, False
     try:
-        return _store(sender, parcel, pseudonym), True
+        receipt = _store(sender, parcel, pseudonym)
     except (Taken, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
         if (stored := _stored_receipt(parcel, pseudonym)) is not None:
@@ -114,6 +115,8 @@ def submit_batch(sender: Sender, parcel: BatchParcel) -> tuple[dict[str, Any], b
                 "already-submitted", "this withdrawal key or batch is already in use; make a new one"
             ) from None
         raise
+    count_acknowledged(parcel.study.id)
+    return receipt, True
 
 
 def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any]:
@@ -123,9 +126,11 @@ def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any
         raise Refusal("not-found", "no such batch is leased to you; it was sent, given back or never leased")
     _check_batch(parcel, batch)
     pay, receipt = batch_pay(parcel.study.opened, level, len(batch.tasks)), random_id()
-    hold = reservations.find(study, sender.account)
     with write():
         with inside("ledger"):
+            # Looked for under the lock: a hold that appeared after an earlier look would never be settled.
+            budget.lock(sender.account)
+            hold = reservations.find(study, sender.account)
             budget.settle(sender.account, _mirror_charge(sender, parcel), hold.charge if hold else NOTHING)
             if hold is not None and not reservations.take(hold):
                 raise budget.hold_gone()
