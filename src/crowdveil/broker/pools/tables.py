@@ -29,16 +29,16 @@ def batch_chunks(study: str) -> Iterator[list[tuple[str, str, int, bytes, bytes]
         after = rows[-1][0]
 
 
-def read_table(study: str, opened: Opened) -> tuple[Reports, list[str]]:
-    """All reports of a pool, and the ids of the batches they came in."""
+def read_table(study: str, opened: Opened) -> tuple[Reports, dict[str, int]]:
+    """All reports of a pool, and the batches they came in: id → number of its level."""
     part = parts_of(opened)[0]
     channel_of_level = np.array(part.channel_of_level, dtype=np.int16)
     workers: dict[str, int] = {}
-    keys: list[str] = []
+    level_by_batch: dict[str, int] = {}
     columns: list[list[Any]] = [[], [], [], []]
     for chunk in batch_chunks(study):
         for key, name, level, tasks, codes in chunk:
-            keys.append(key)
+            level_by_batch[key] = level
             task = np.frombuffer(tasks, dtype="<u4").astype(np.int32)
             worker = np.full(len(task), workers.setdefault(name, len(workers)), dtype=np.int32)
             channel = np.full(len(task), channel_of_level[level], dtype=np.int16)
@@ -50,7 +50,7 @@ def read_table(study: str, opened: Opened) -> tuple[Reports, list[str]]:
         np.concatenate(column) if column else np.zeros(0, dtype) for column, dtype in zip(columns, dtypes, strict=True)
     )
     names = np.array(list(workers), dtype=str)
-    return Reports(worker, task, report, channel, names, task_names(study), part.channels, part.domain), keys
+    return Reports(worker, task, report, channel, names, task_names(study), part.channels, part.domain), level_by_batch
 
 
 def task_names(study: str) -> Any:

@@ -9,24 +9,23 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Q
+from django.db.models import Q
 
-from crowdveil.accounting.nano import NANO
 from crowdveil.broker.db.transactions import write
 from crowdveil.broker.pools.models import Batch, Label, Pool, Task, Update
 from crowdveil.broker.pools.tables import count_workers, read_table
 from crowdveil.broker.problems import Refusal
+from crowdveil.broker.results.estimates import privacy_statement
 from crowdveil.broker.studies.definition import Opened, read_definition
 from crowdveil.broker.studies.gold import truths_of
 from crowdveil.broker.studies.models import Study
 from crowdveil.broker.webhooks.notices import announce
 from crowdveil.estimate import Estimate
-from crowdveil.guarantee import round_up
 from crowdveil.inference import method
 from crowdveil.reports import Reports
 
@@ -52,13 +51,14 @@ def update_labels(study: Study, *, final: bool = False) -> None:
         last = Update.objects.filter(study=study.id).order_by("-number").first()
         if (last is not None and last.final) or not (_is_enough(study, opened) if final else _is_due(study, opened)):
             return
-        reports, keys = read_table(study.id, opened)
+        reports, level_by_batch = read_table(study.id, opened)
         start = None if final else _warm_starts.get(study.id)
         estimate = method("auto").fit(reports, start)
         _remember(study.id, None if final else estimate)
         number = last.number + 1 if last is not None else 1
-        _store(study, opened, number, estimate, reports, final=final)
-        _count_batches(study.id, keys, number)
+        privacy = _privacy_statement(opened, level_by_batch)
+        _store(study, opened, number, estimate, reports, privacy, final=final)
+        _count_batches(study.id, list(level_by_batch), number)
         _stop_tasks(study.id, opened, number)
     announce(study, "results.ready")
 
@@ -82,7 +82,9 @@ def _remember(study: str, estimate: Estimate | None) -> None:
             _warm_starts.popitem(last=False)
 
 
-def _store(study: Study, opened: Opened, number: int, estimate: Estimate, reports: Reports, *, final: bool) -> None:
+def _store(
+    study: Study, opened: Opened, number: int, estimate: Estimate, reports: Reports, privacy: str, *, final: bool
+) -> None:
     """Labels in short transactions, so that no submission waits; the update is shown when the last one is there."""
     labels = list(_labels(study.id, number, estimate, reports))
     update = Update(
@@ -91,7 +93,7 @@ def _store(study: Study, opened: Opened, number: int, estimate: Estimate, report
         n_workers=len(reports.workers),
         n_reports=len(reports),
         final=final,
-        summary=json.dumps(_summary(study, opened, estimate, labels)),
+        summary=json.dumps(_summary(study, estimate, labels) | {"privacy": privacy}),
     )
     update.save(force_insert=True)
     for start in range(0, len(labels), _CHUNK):
@@ -126,7 +128,7 @@ def _finite(value: Any) -> float | None:
     return float(value) if math.isfinite(float(value)) else None
 
 
-def _summary(study: Study, opened: Opened, estimate: Estimate, labels: list[Label]) -> dict[str, Any]:
+def _summary(study: Study, estimate: Estimate, labels: list[Label]) -> dict[str, Any]:
     known = truths_of(study.gold)
     scored = [label for label in labels if label.value is not None and label.name in known]
     right = sum(label.value == known[label.name] for label in scored)
@@ -135,31 +137,17 @@ def _summary(study: Study, opened: Opened, estimate: Estimate, labels: list[Labe
         "warnings": list(estimate.warnings),
         "converged": estimate.converged,
         "iterations": estimate.iterations,
-        "privacy": state_privacy(study.id, opened),
         "n_gold": len(scored),
         "n_gold_right": right,
     }
 
 
-def state_privacy(study: str, opened: Opened) -> str:
-    """What protected the workers at each level that was used, per label and per batch; batches add up."""
-    counted = Batch.objects.filter(study=study).values_list("level").annotate(Count("id"))
-    n_batches: dict[int, int] = dict(counted)
-    said = []
-    for level in opened.levels.values():
-        if level.number not in n_batches:
-            continue
-        n = n_batches[level.number]
-        if level.charge is None:
-            said.append(f"{n} batches at level {level.name} were not protected: their reports are the answers")
-        else:
-            guarantee = opened.channels[level.channels[0]].guarantee
-            epsilon, n_tasks = round_up(level.charge["epsilon_nano"] / NANO), level.charge["reports"]
-            said.append(
-                f"{n} batches at level {level.name} were randomised on the workers' devices: {guarantee}; "
-                f"at most ε {epsilon} for a batch of {n_tasks} tasks, and a worker's batches add up"
-            )
-    return ". ".join(said) + "."
+def _privacy_statement(opened: Opened, level_by_batch: dict[str, int]) -> str:
+    """What protected the batches that were read: of the levels that were used, not of those that were offered."""
+    counts = Counter(level_by_batch.values())
+    levels = [level for level in opened.levels.values() if counts[level.number]]
+    unprotected = sum(counts[level.number] for level in levels if not level.protected)
+    return privacy_statement(opened, levels, len(level_by_batch), unprotected, unit="batch")
 
 
 def _count_batches(study: str, keys: list[str], number: int) -> None:

@@ -135,13 +135,18 @@ def _number(value: Any) -> float | None:
     return round(float(value), 6) if math.isfinite(float(value)) else None
 
 
-def privacy_statement(opened: Opened, levels: list[OpenedLevel], n: int, unprotected: int) -> str:
-    """What protected those who answered: how many were not, and what each level that was used promised."""
+def privacy_statement(
+    opened: Opened, levels: list[OpenedLevel], n: int, unprotected: int, *, unit: str = "submission"
+) -> str:
+    """What protected those who answered: how many were not, and what each level that was used promised.
+
+    A survey is answered in one submission; of a pool a worker may label several batches, each with its own charge.
+    """
     said = []
     if unprotected:
         one, many = "was not protected: its report is the answer", "were not protected: their reports are the answers"
         what = one if unprotected == 1 else many
-        said.append(f"{unprotected} of {n} submissions {what} (level none)")
+        said.append(f"{unprotected} of {n} {unit}{'es' if unit == 'batch' else 's'} {what} (level none)")
     if unprotected < n:
         who = "The others were randomised" if unprotected else "Randomised"
         said.append(f"{who} on each worker's device")
@@ -149,5 +154,6 @@ def privacy_statement(opened: Opened, levels: list[OpenedLevel], n: int, unprote
         if level.protected:
             worst = max((opened.channels[sha256].guarantee for sha256 in level.channels), key=lambda each: each.epsilon)
             total = round_up((level.charge or {})["epsilon_nano"] / 1e9)
-            said.append(f"level {level.name}: {worst}; at most ε {total} for the whole study")
+            whole = "a batch" if unit == "batch" else "the whole study"
+            said.append(f"level {level.name}: {worst}; at most ε {total} for {whole}")
     return ". ".join(said) + "."
