@@ -251,3 +251,39 @@ def test_closing_forgets_who_was_leased_what(django_here: Path) -> None:
     stored = Batch.objects.get(study=pool.study.id)
     assert (stored.lease, stored.digest, stored.receipt, stored.idempotency) == ("", "", "", "")
     books_balance()
+
+
+def test_a_hold_for_the_next_batch_is_no_hold_that_was_not_settled(django_here: Path) -> None:
+    from crowdveil.broker.ledger.reservations import release_unsettled
+
+    pool = InProcess(8, batch_size=4)
+    worker = pool.worker()
+    pool.send(worker, pool.lease(worker))
+    pool.lease(worker)
+    books_balance()
+    assert release_unsettled() == 0
+
+
+def test_acknowledged_batches_are_counted_and_found(django_here: Path) -> None:
+    from crowdveil.broker.pools.models import Batch
+    from crowdveil.broker.submissions.acknowledged import find_losses
+
+    pool = InProcess(8, batch_size=4)
+    worker = pool.worker()
+    pool.send(worker, pool.lease(worker))
+    pool.send(worker, pool.lease(worker))
+    assert [loss for loss in find_losses() if loss.study == pool.study.id] == []
+    Batch.objects.filter(study=pool.study.id)[0].delete()
+    assert [loss.n_lost for loss in find_losses() if loss.study == pool.study.id] == [1]
+
+
+def test_no_lease_expires_by_a_clock_that_has_jumped(later: Any) -> None:
+    from crowdveil.broker import clock_guard
+    from crowdveil.broker.pools.leases import release_expired
+
+    assert clock_guard.is_trusted()
+    pool = InProcess(4, batch_size=4)
+    pool.lease(pool.worker())
+    later(days=1)
+    assert release_expired() == 0
+    assert pool.loads() == [(0, 1)] * 4
