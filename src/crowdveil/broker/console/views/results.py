@@ -12,6 +12,8 @@ from django.views.decorators.http import require_GET
 from crowdveil.broker.console.access import Visit, page
 from crowdveil.broker.console.presenters import reading
 from crowdveil.broker.console.privacy_statement import protection
+from crowdveil.broker.console.views.labels import labels_page
+from crowdveil.broker.pools.task_list import is_pool
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results import export
 from crowdveil.broker.results.batches import latest, refresh
@@ -30,6 +32,8 @@ def results(request: Visit, study: str) -> HttpResponse:
     is unfolded stays so and the focus stays where it is.
     """
     found = own_study(request.account.id, study)
+    if is_pool(study):
+        return labels_page(request, found)
     refresh(found)
     counts = progress(found)
     seen = f"{found.state}-{counts['n_batches'] or -counts['taken']}"
