@@ -60,9 +60,9 @@ def test_withdrawal_erases_the_scores_that_spell_the_reports(
         scene.submit(worker, {"ill": 1, "days": 0})
     names = [pseudonym_in(scene.frozen, worker.id) for worker in workers]
 
-    def leave(*given: Any) -> Any:
+    def leave(*arguments: Any, **settings: Any) -> Any:
         withdraw(scene.study.id, scene.withdrawal_key.hex())
-        return real(*given)
+        return real(*arguments, **settings)
 
     real = batches.estimate
     if meanwhile:

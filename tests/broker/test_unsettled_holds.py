@@ -49,3 +49,23 @@ def test_the_ledger_check_sees_a_hold_beside_its_spend(django_here: Path, make_d
     assert not Reservation.objects.filter(account=worker.id).exists()
     planted.delete()
     books_balance()
+
+
+def test_the_ledger_check_sees_a_hold_of_a_pool_without_a_lease(django_here: Path, make_draft: Any) -> None:
+    from crowdveil.broker.ledger.check import problems
+    from crowdveil.broker.ledger.models import Spend
+    from crowdveil.broker.ledger.reservations import release_unsettled
+    from crowdveil.broker.pools.models import Lease, Pool
+
+    scene = Scene(make_draft())
+    worker = scene.worker()
+    hold = scene.reserve(worker)
+    pool = Pool.objects.create(study=scene.study.id)
+    spend = Spend.objects.create(account=worker.id, study=scene.study.id, level="medium", epsilon=0, rho=0)
+    assert [sentence for sentence in problems() if scene.study.id in sentence and "leases" in sentence]
+    lease = Lease.objects.create(study=scene.study.id, pseudonym="p", level=0, expires=hold.expires)
+    books_balance()
+    assert release_unsettled() == 0
+    for planted in (pool, spend, lease):
+        planted.delete()
+    books_balance()

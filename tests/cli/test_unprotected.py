@@ -9,7 +9,7 @@ import pytest
 from cli.run import crowdveil, crowdveil_json
 
 from crowdveil.cli.answer import _tell_sent
-from crowdveil.client.worker import Sent
+from crowdveil.client.submission import Sent
 
 # "not protected", "unprotected" and "protects nothing" are the truth; what is left must not promise.
 _TRUE = re.compile(r"not protected|unprotected|protects nothing|no privacy|protects_participation")

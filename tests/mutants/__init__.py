@@ -1,6 +1,18 @@
 """The planted mistakes, gathered from the files of this folder."""
 
-from mutants import broker, device, intervals, mechanisms, numbers, options, planning, pools, promises, workers
+from mutants import (
+    broker,
+    device,
+    hierarchy,
+    intervals,
+    mechanisms,
+    numbers,
+    options,
+    planning,
+    pools,
+    promises,
+    workers,
+)
 from mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -14,4 +26,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *workers.MUTANTS,
     *numbers.MUTANTS,
     *intervals.MUTANTS,
+    *hierarchy.MUTANTS,
 )

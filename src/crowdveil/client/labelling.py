@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Ledger, Spend, SqliteStorage, Storage
+from crowdveil.accounting import Ledger, Spend, Storage
 from crowdveil.canonical_json import canonical
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
@@ -38,16 +36,6 @@ _MIN_TIME_LEFT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What left the device, the broker's receipt for it, the level, and whether that level protects the answers."""
-
-    reports: tuple[dict[str, Any], ...]
-    receipt: dict[str, Any]
-    level: str
-    protected: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PoolTask:
     """One task as a worker sees it; `number` is its place in the list."""
 
@@ -63,7 +51,7 @@ def task_leaf(task: dict[str, Any]) -> bytes:
     return canonical({name: task.get(name) for name in _LEAF_FIELDS})
 
 
-def _ceiling_fact(study: str) -> str:
+def ceiling_fact(study: str) -> str:
     return f"ceiling {study}"
 
 
@@ -146,7 +134,7 @@ class Sitting:
         spend = Spend.through(self._channel, name=str(self._study.definition["title"]), count=len(codes))
         self._memory.remember(self._pending_fact, batch)
         if accounting == "one-by-one":
-            ceiling = float(self._memory.fact(_ceiling_fact(self._study.id)) or 0)
+            ceiling = float(self._memory.fact(ceiling_fact(self._study.id)) or 0)
             return self._ledger.release_one_by_one(
                 _ME, spend, pool=self._study.id, ceiling=ceiling, key=key, draw=lambda: self._parcel(codes, accounting)
             )
@@ -187,68 +175,3 @@ class Sitting:
         batch = self._memory.fact(self._pending_fact)
         stored = None if batch is None else self._storage.kept(_ME, f"batch {self._study.id} {batch}")
         return None if batch is None or stored is None else (batch, stored)
-
-
-def choose_level(study: Study, name: str) -> Level:
-    if name not in study.levels:
-        raise InputError(f"this study has the levels {', '.join(study.levels)}; got {name}", fix="choose one of them")
-    return study.levels[name]
-
-
-class PoolWorker(ABC):
-    """What a worker does in pools of tasks."""
-
-    ledger: Ledger
-    _account: Account
-    _memory: Memory
-    _storage: SqliteStorage
-    _entropy: Entropy
-
-    @abstractmethod
-    def study(self, key: str) -> Study:
-        """A study, checked."""
-
-    @abstractmethod
-    def _check_mirror(self) -> None: ...
-
-    @abstractmethod
-    def _broker_key(self) -> str: ...
-
-    def pools(self) -> list[dict[str, Any]]:
-        """The pools of tasks in which this worker may label."""
-        return list(self._account.call("GET", "/workers/me/studies?kind=tasks")["items"])
-
-    def set_ceiling(self, key: str, epsilon: float) -> None:
-        """How much Σε the answers to one pool may add up to where they are protected one by one; 0 unless it is set."""
-        if not 0 <= epsilon < math.inf:
-            raise InputError(f"a ceiling must be a number, 0 or more; got {epsilon}")
-        self._memory.remember(_ceiling_fact(key), repr(epsilon))
-
-    def label(
-        self,
-        key: str,
-        answer: Callable[[PoolTask], Any],
-        *,
-        level: str | None = None,
-        batches: int = 1,
-        one_by_one: bool = False,
-        worker_code: str | None = None,
-    ) -> list[Sent]:
-        """Label up to `batches` batches of a pool: `answer` gives the label of a task, or None to skip it.
-
-        Every batch is charged, drawn once, stored and sent as a study is. With `one_by_one` its answers are protected
-        one by one, outside the cap and within the ceiling that `set_ceiling` has set for this pool.
-        """
-        study = self.study(key)
-        if study.pool is None:
-            raise InputError("this study is a survey", fix="answer it whole")
-        chosen = choose_level(study, level or self._memory.fact("default_level") or "medium")
-        self._check_mirror()
-        sitting = Sitting(
-            study, chosen, self._account, self._memory, self._storage, self.ledger, self._entropy, self._broker_key()
-        )
-        accounting = "one-by-one" if one_by_one else "summed"
-        return [
-            Sent(tuple(body["reports"]), receipt, chosen.name, chosen.protected)
-            for body, receipt in sitting.label(answer, batches=batches, accounting=accounting, worker_code=worker_code)
-        ]

@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
-from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Budget, Ledger, Spend, SqliteStorage
+from crowdveil.accounting import Budget, Ledger, SqliteStorage
 from crowdveil.accounting.nano import from_nano
 from crowdveil.client.account import Account
 from crowdveil.client.device_state import Memory
 from crowdveil.client.http import Broker, ProblemError
-from crowdveil.client.labelling import PoolWorker, Sent, choose_level
+from crowdveil.client.labelling import PoolTask, Sitting, ceiling_fact
 from crowdveil.client.public_log import follow
-from crowdveil.client.questions import code_of, shown
 from crowdveil.client.study import Level, Study, StudyError, check_signature
-from crowdveil.domain import EMPTY
+from crowdveil.client.submission import MirrorError, Sent, cells_at_stake, encode_answers, study_spends
 from crowdveil.entropy import Entropy, SystemEntropy
-from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.guarantee import round_up
+from crowdveil.errors import InputError
 from crowdveil.sampler import draw
 
 _ME = "me"
@@ -38,20 +37,7 @@ _USUAL_CAP = 4.0
 _LOOKED = ("over-budget", "no-money", "already-submitted", "idempotency-conflict", "withdrawn")
 
 
-class MirrorError(CrowdveilError):
-    """The broker's copy of the budget says that more ε was spent than this device knows of; nothing was counted yet."""
-
-    def __init__(self, claimed: float, known: float) -> None:
-        self.claimed, self.known = claimed, known
-        super().__init__(
-            f"the broker says that you have spent ε {round_up(claimed)}; this device knows of ε {round_up(known)}; if "
-            "you answered on another device, or this one was set back, count it with catch_up (crowdveil answer "
-            "catch-up); if not, the broker is wrong: dismiss it with dismiss_mirror (crowdveil answer catch-up "
-            "--dismiss)"
-        )
-
-
-class Worker(PoolWorker):
+class Worker:
     """One device of one worker; everything it must remember is in the directory `home`.
 
     The cap is the worker's own: the ledger here refuses what passes it, whatever the broker says. It is remembered from
@@ -201,9 +187,9 @@ class Worker(PoolWorker):
         study = self.study(key)
         if study.pool is not None:
             raise InputError("this study is a pool of tasks", fix="label its tasks in batches")
-        chosen = choose_level(study, level or self._memory.fact("default_level") or "medium")
+        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
         if (parcel := self._storage.kept(_ME, _key(study))) is None:
-            parcel = self._made(study, chosen, _codes(study, answers))
+            parcel = self._made(study, chosen, encode_answers(study, answers))
         elif self._memory.receipt(study.id) is None and self._memory.fact(_left(study)) is None:
             self._check_unanswered(study)
         return self._send(study, json.loads(parcel))
@@ -215,7 +201,7 @@ class Worker(PoolWorker):
 
     def _made(self, study: Study, level: Level, codes: dict[str, int]) -> str:
         """Reserve, charge, draw and keep, in this order; a budget that is too small is noticed before anything else."""
-        spends, at_stake = _spends(study, level, codes), _at_stake(study, level)
+        spends, at_stake = study_spends(study, level, codes), cells_at_stake(study, level)
         self._check_mirror()
         if self.ledger.affords(_ME, *spends, at_stake=at_stake):
             reserve = {"level": level.name, "study_sha256": study.sha256}
@@ -261,6 +247,45 @@ class Worker(PoolWorker):
         check_signature(signed, receipt["signature"], self._broker_key())
         self._memory.keep_receipt(study.id, study.definition["title"], json.dumps(receipt))
         return Sent(tuple(body["reports"]), receipt, body["level"], study.levels[body["level"]].protected)
+
+    def label(
+        self,
+        key: str,
+        answer: Callable[[PoolTask], Any],
+        *,
+        level: str | None = None,
+        batches: int = 1,
+        one_by_one: bool = False,
+        worker_code: str | None = None,
+    ) -> list[Sent]:
+        """Label up to `batches` batches of a pool: `answer` gives the label of a task, or None to skip it.
+
+        Every batch is charged, drawn once, stored and sent as a study is. With `one_by_one` its answers are protected
+        one by one, outside the cap and within the ceiling that `set_ceiling` has set for this pool.
+        """
+        study = self.study(key)
+        if study.pool is None:
+            raise InputError("this study is a survey", fix="answer it whole")
+        chosen = _level(study, level or self._memory.fact("default_level") or "medium")
+        self._check_mirror()
+        sitting = Sitting(
+            study, chosen, self._account, self._memory, self._storage, self.ledger, self._entropy, self._broker_key()
+        )
+        accounting = "one-by-one" if one_by_one else "summed"
+        return [
+            Sent(tuple(body["reports"]), receipt, chosen.name, chosen.protected)
+            for body, receipt in sitting.label(answer, batches=batches, accounting=accounting, worker_code=worker_code)
+        ]
+
+    def pools(self) -> list[dict[str, Any]]:
+        """The pools of tasks in which this worker may label."""
+        return list(self._account.call("GET", "/workers/me/studies?kind=tasks")["items"])
+
+    def set_ceiling(self, key: str, epsilon: float) -> None:
+        """How much Σε the answers to one pool may add up to where they are protected one by one; 0 unless it is set."""
+        if not 0 <= epsilon < math.inf:
+            raise InputError(f"a ceiling must be a number, 0 or more; got {epsilon}")
+        self._memory.remember(ceiling_fact(key), repr(epsilon))
 
     def withdraw(self, key: str) -> None:
         """Have the reports to a study erased, by the key that only this device has. Pay stays earned."""
@@ -337,33 +362,7 @@ def _unknown(study: Study, refused: ProblemError) -> ProblemError:
     return ProblemError(refused.status, {"type": refused.code, "detail": detail, "fields": refused.fields})
 
 
-def _codes(study: Study, answers: dict[str, Any]) -> dict[str, int]:
-    """Question → answer code for every report that will be drawn: all questions where participation is protected."""
-    questions = study.questions
-    unknown = set(answers) - {question["id"] for question in questions}
-    if unknown:
-        raise InputError(f"this study has no question {sorted(unknown)[0]!r}")
-    given = shown(questions, answers)
-    most = study.definition["max_answers"]
-    if most is not None and len(given) > most:
-        raise InputError(f"at most {most} questions of this study may be answered; got {len(given)}")
-    codes = {question["id"]: code_of(question, given.get(question["id"])) for question in questions}
-    if study.protects_participation:
-        return codes
-    answered = {question: code for question, code in codes.items() if code != EMPTY}
-    if not answered:
-        raise InputError("answer at least one question")
-    return answered
-
-
-def _spends(study: Study, level: Level, codes: dict[str, int]) -> list[Spend]:
-    """Every report that will be drawn, those through one channel together."""
-    counted = Counter(level.channels[question] for question in codes)
-    return [
-        Spend.through(channel, name=str(study.definition["title"]), count=count) for channel, count in counted.items()
-    ]
-
-
-def _at_stake(study: Study, level: Level) -> int | None:
-    """How many of the reports are charged, the dearest: 2t of them where at most t are answered."""
-    return level.charge["reports"] if level.charge is not None and study.protects_participation else None
+def _level(study: Study, name: str) -> Level:
+    if name not in study.levels:
+        raise InputError(f"this study has the levels {', '.join(study.levels)}; got {name}", fix="choose one of them")
+    return study.levels[name]

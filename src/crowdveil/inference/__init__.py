@@ -10,6 +10,7 @@ from crowdveil.inference.methods.channel_bp import ChannelBP
 from crowdveil.inference.methods.channel_em import ChannelEM
 from crowdveil.inference.methods.dawid_skene import DawidSkene
 from crowdveil.inference.methods.frequency import Frequency
+from crowdveil.inference.methods.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.inference.methods.majority import Majority
 from crowdveil.inference.methods.mean import Mean
 from crowdveil.inference.methods.median import Median
@@ -29,6 +30,7 @@ METHODS: dict[str, type[Method]] = {
         WeightedMean,
         WeightedVote,
         DawidSkene,
+        HierarchicalDawidSkene,
         OneCoin,
         PrivateDawidSkene,
         ChannelEM,
@@ -46,6 +48,7 @@ __all__ = [
     "ChannelEM",
     "DawidSkene",
     "Frequency",
+    "HierarchicalDawidSkene",
     "IterativeMethod",
     "Majority",
     "Mean",

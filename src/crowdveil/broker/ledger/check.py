@@ -14,12 +14,18 @@ WHERE b.epsilon_spent <> COALESCE(s.epsilon, 0) OR b.rho_spent <> COALESCE(s.rho
     OR b.unprotected <> COALESCE(s.unprotected, 0)
     OR b.epsilon_held <> COALESCE(r.epsilon, 0) OR b.rho_held <> COALESCE(r.rho, 0)
 """
-# A submission settles the hold: one that stands beside its spend counts ε, the place and the money twice. In a pool of
-# tasks the hold is for the next batch.
+# A submission settles the hold: one that stands beside its spend counts ε, the place and the money twice.
+# In a pool a worker sends many batches; there every hold belongs to an active lease.
 _UNSETTLED = """
 SELECT r.account, r.study FROM ledger_reservation r
 JOIN ledger_spend s ON s.account = r.account AND s.study = r.study
-WHERE NOT EXISTS (SELECT 1 FROM pools_pool p WHERE p.study = r.study)
+WHERE r.study NOT IN (SELECT study FROM pools_pool)
+"""
+_UNLEASED = """
+SELECT r.study FROM (SELECT study, COUNT(*) AS n FROM ledger_reservation GROUP BY study) r
+JOIN pools_pool p ON p.study = r.study
+LEFT JOIN (SELECT study, COUNT(*) AS n FROM pools_lease WHERE active GROUP BY study) l ON l.study = r.study
+WHERE r.n > COALESCE(l.n, 0)
 """
 _PURSES = """
 SELECT p.study FROM payments_purse p
@@ -48,6 +54,7 @@ def problems() -> list[str]:
         f"account {account} has submitted to study {study} and its hold was not settled"
         for account, study in rows(_UNSETTLED)
     ]
+    found += [f"the pool {study} has more holds than leases" for (study,) in rows(_UNLEASED)]
     found += [f"the purse of study {study} differs from its holds and submissions" for (study,) in rows(_PURSES)]
     for sentence, statement in (
         ("studies paid {} cents but payees earned {}", _MONEY),

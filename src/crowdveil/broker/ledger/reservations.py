@@ -140,9 +140,10 @@ def release_all(study: str) -> int:
 
 
 def release_unsettled() -> int:
-    """At start-up: release holds that an older version left beside their spend; a pool's are for the next batch."""
+    """At start-up: release holds that an older version left beside their spend; in pools they belong to leases."""
     spends = Spend.objects.filter(account=OuterRef("account"), study=OuterRef("study"))
-    return _release_each(Reservation.objects.filter(Exists(spends)).exclude(study__in=Pool.objects.values("study")))
+    surveys = Reservation.objects.exclude(study__in=Pool.objects.values("study"))
+    return _release_each(surveys.filter(Exists(spends)))
 
 
 def _release_each(reservations: Any) -> int:

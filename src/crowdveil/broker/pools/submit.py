@@ -128,7 +128,7 @@ def _store(sender: Sender, parcel: BatchParcel, pseudonym: str) -> dict[str, Any
     pay, receipt = batch_pay(parcel.study.opened, level, len(batch.tasks)), random_id()
     with write():
         with inside("ledger"):
-            # Looked for under the lock: a hold that appeared after an earlier look would never be settled.
+            # Looked for under the lock: a renewal that holds anew after an earlier look would never be settled.
             budget.lock(sender.account)
             hold = reservations.find(study, sender.account)
             budget.settle(sender.account, _mirror_charge(sender, parcel), hold.charge if hold else NOTHING)

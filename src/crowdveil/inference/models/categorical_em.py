@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.inference.kernels.bincount import pieces
+from crowdveil.inference.kernels.em_reference import LEFT
 from crowdveil.inference.kernels.layout import Layout, kernels, layout_of
 from crowdveil.inference.observations.likelihood import Emission
 from crowdveil.inference.protocols import SINGLE_BLOCK_REPORTS, Block, Columns, Context, Goal, Parameters, Statistics
@@ -55,8 +56,23 @@ class ChoiceModel(ABC):
         """What some passes count beside that."""
         return {}
 
+    def own(self, parameters: Parameters, layout: Layout) -> tuple[Array, Array] | None:
+        """By cell: the share of a sure report in its own chance and in its worker's counts; None if they are kept."""
+        return None
+
     def apart(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
-        """The posteriors when no report speaks for the worker who gave it."""
+        """The posteriors when no report speaks for the worker who gave it (leave-one-out, or cavity, posteriors).
+
+        A worker's counts hold the report itself, as if it had judged its own worker: here it is taken out. That says
+        how sure the options are; their order stays the one that all reports together gave.
+        """
+        own = self.own(parameters, layout)
+        if own is None:
+            return posterior
+        logs = np.zeros_like(posterior)
+        kernels().sweep_apart(layout, posterior, *own, logs)
+        for rows in pieces(len(posterior), 1 << 15):
+            posterior[rows] = in_order(posterior[rows], logs[rows])
         return posterior
 
     @property
@@ -66,7 +82,12 @@ class ChoiceModel(ABC):
 
     def left(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
         """By report: what its worker's chances become, in logarithms, when it does not speak for them itself."""
-        return np.zeros_like(posterior)
+        own = self.own(parameters, layout)
+        if own is None:
+            return np.zeros_like(posterior)
+        here, seen = (table[cell] for table in own)
+        logs: Array = np.log(np.maximum(1 - posterior * here, LEFT) / np.maximum(1 - posterior * seen, LEFT))
+        return logs
 
     def begin(self, block: Block) -> Layout:
         symbol = self.emission.symbols(block.report, block.channel)

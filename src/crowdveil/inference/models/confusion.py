@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.inference.kernels.bincount import pieces
-from crowdveil.inference.kernels.em_reference import LEFT
 from crowdveil.inference.kernels.layout import Layout, kernels
-from crowdveil.inference.models.categorical_em import ChoiceModel, in_order
+from crowdveil.inference.models.categorical_em import ChoiceModel
 from crowdveil.inference.observations.likelihood import TINY
 from crowdveil.inference.priors.crowd import CrowdPrior, coins, deviations, no_errors
 from crowdveil.inference.protocols import Parameters, Statistics
@@ -158,33 +156,14 @@ class ConfusionModel(ChoiceModel):
         priors = {name: parameters[name] for name in _PRIORS}
         return self._parameters(counts, np.exp(classes - classes.max())) | priors
 
-    def apart(self, posterior: Array, parameters: Parameters, layout: Layout) -> Array:
-        """A worker's counts hold the report itself, as if it had judged its own worker: here it is taken out.
-
-        With p the truth's probability, n the worker's counts at that truth and P(symbol | truth, answers) known, the
-        report has p · P(answer | symbol) of them; what is left gives the report's likelihood to the question. That says
-        how sure the options are; their order stays the one that all reports together gave.
-        """
-        if self.prior == "none":
-            return posterior
-        own, seen = self._own(parameters, layout)
-        logs = np.zeros_like(posterior)
-        kernels().sweep_apart(layout, posterior, own, seen, logs)
-        for rows in pieces(len(posterior), 1 << 15):
-            posterior[rows] = in_order(posterior[rows], logs[rows])
-        return posterior
-
     @property
     def tempers(self) -> bool:
         return self.prior != "none"
 
-    def left(self, posterior: Array, cell: Array, parameters: Parameters, layout: Layout) -> Array:
-        own, seen = (table[cell] for table in self._own(parameters, layout))
-        logs: Array = np.log(np.maximum(1 - posterior * own, LEFT) / np.maximum(1 - posterior * seen, LEFT))
-        return logs
-
-    def _own(self, parameters: Parameters, layout: Layout) -> tuple[Array, Array]:
+    def own(self, parameters: Parameters, layout: Layout) -> tuple[Array, Array] | None:
         """The share of a sure report in its own chance and in its worker's counts (Emission.own)."""
+        if self.prior == "none":
+            return None
         seen = np.maximum(parameters["seen"], 1e-9)
         if self.emission.plain and layout.cells is None:
             # The same in working precision, because these tables are as large as a crowd.

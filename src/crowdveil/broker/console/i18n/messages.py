@@ -60,6 +60,7 @@ TEMPLATES = (
     _("this requester's studies together ask for %(what)s: joined, such answers can tell who somebody is"),
     _("the budget of account %(account)s differs from its spends and holds"),
     _("account %(account)s has submitted to study %(study)s and its hold was not settled"),
+    _("the pool %(study)s has more holds than leases"),
     _("the purse of study %(study)s differs from its holds and submissions"),
     _("studies paid %(paid)s cents but payees earned %(earned)s"),
     _("earnings say %(left)s cents were paid out but payouts say %(right)s"),
