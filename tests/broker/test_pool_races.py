@@ -290,3 +290,26 @@ def test_no_lease_expires_by_a_clock_that_has_jumped(later: Any) -> None:
     later(days=1)
     assert release_expired() == 0
     assert pool.loads() == [(0, 1)] * 4
+
+
+def test_an_update_that_a_crash_cut_short_is_made_again(django_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crowdveil.broker.pools import updates
+    from crowdveil.broker.studies import lifecycle
+
+    pool = InProcess(8, batch_size=4, redundancy=2)
+    for worker in (pool.worker(), pool.worker()):
+        pool.send(worker, pool.lease(worker))
+    pool.study.refresh_from_db()
+
+    def crash(*labels: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr(updates.Label.objects, "bulk_create", crash)
+        with pytest.raises(KeyboardInterrupt):
+            lifecycle.close(pool.study)
+    pool.study.refresh_from_db()
+    assert pool.study.state == "closed"
+    lifecycle.finish_closing()
+    page = updates.read_labels(pool.study, order="task", after=0, limit=50)
+    assert (page["final"], page["n_reports"], len(page["items"])) == (True, 8, 8)

@@ -19,7 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 one_writer = threading.RLock()
 _shared: list[BaseDatabaseWrapper] = []
-_CHAINS, _STUDIES, _LEASES = 0x63766569, 0x6376656A, 0x6376656B
+_CHAINS, _STUDIES, _LEASES, _UPDATES = 0x63766569, 0x6376656A, 0x6376656B, 0x6376656C
 AUDIT, PUBLIC_LOG, KEY_ESCROW = 1, 2, 3
 _COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcaller("fetchall")
 
@@ -84,6 +84,27 @@ def alone_with_leases_of(study: str) -> None:
     """Wait, inside a transaction, until nobody else leases tasks of this pool: two would pick the same ones."""
     if connection.vendor == "postgresql":
         row("SELECT pg_advisory_xact_lock(%s, %s)", _LEASES, int(study[:8], 16) - 2**31)
+
+
+@contextmanager
+def alone_with_labels_of(study: str, *, wait: bool) -> Iterator[bool]:
+    """Whether no other process updates the labels of this pool meanwhile; with `wait`, once none does.
+
+    The lock is the connection's, since an update takes many transactions; it ends with the process that holds it.
+    """
+    if connection.vendor != "postgresql":
+        yield True
+        return
+    key = (_UPDATES, int(study[:8], 16) - 2**31)
+    if wait:
+        row("SELECT pg_advisory_lock(%s, %s)", *key)
+    elif row("SELECT pg_try_advisory_lock(%s, %s)", *key) != (True,):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        row("SELECT pg_advisory_unlock(%s, %s)", *key)
 
 
 def changed(statement: str, *parameters: Any) -> int:
