@@ -116,8 +116,13 @@ def label(
     receipts = [each.receipt for each in sent]
     pay = sum(receipt["pay_cents"] for receipt in receipts)
     n_reports = sum(len(each.reports) for each in sent)
-    line = f"{len(sent)} batches with {n_reports} reports left this machine, {pay} cents"
-    show({"batches": receipts}, as_json=as_json, human=lambda: echo(line))
+
+    def human() -> None:
+        echo(f"{len(sent)} batches with {n_reports} reports left this machine, {pay} cents")
+        if not all(each.protected for each in sent):
+            echo(_AS_THEY_ARE)
+
+    show({"batches": receipts}, as_json=as_json, human=human)
 
 
 @app.command()

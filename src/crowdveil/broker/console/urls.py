@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from crowdveil.broker.console import assets, plan_preview
-from crowdveil.broker.console.views import auth, operator, preview, results, studies
+from crowdveil.broker.console.views import auth, labels, operator, preview, results, studies
 
 urlpatterns = [
     path("", studies.home),
@@ -23,6 +23,7 @@ urlpatterns = [
     path("studies/<str:study>/edit", studies.edit),
     path("studies/<str:study>/progress", studies.live),
     path("studies/<str:study>/results", results.results),
+    path("studies/<str:study>/labels/<str:kind>", labels.download),
     path("studies/<str:study>/exports/<int:part>/<str:kind>", results.download),
     path("studies/<str:study>/<str:action>", studies.act),
     path("operator", operator.overview),

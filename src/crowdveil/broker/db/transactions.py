@@ -19,7 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 writer_lock = threading.RLock()
 _shared: list[BaseDatabaseWrapper] = []
-_CHAINS, _STUDIES, _LEASES = 0x63766569, 0x6376656A, 0x6376656B
+_CHAINS, _STUDIES, _LEASES, _UPDATES = 0x63766569, 0x6376656A, 0x6376656B, 0x6376656C
 AUDIT, PUBLIC_LOG, KEY_ESCROW = 1, 2, 3
 _COUNT, _ONE, _ALL = attrgetter("rowcount"), methodcaller("fetchone"), methodcaller("fetchall")
 
@@ -54,12 +54,12 @@ def _through_the_shared() -> Iterator[None]:
     if not _shared:
         yield
         return
-    thread_connection = connections[DEFAULT_DB_ALIAS]
+    own = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS] = _shared[0]
     try:
         yield
     finally:
-        connections[DEFAULT_DB_ALIAS] = thread_connection
+        connections[DEFAULT_DB_ALIAS] = own
 
 
 def chain_lock(queue: int) -> None:
@@ -86,14 +86,35 @@ def alone_with_leases_of(study: str) -> None:
         fetch_one("SELECT pg_advisory_xact_lock(%s, %s)", _LEASES, int(study[:8], 16) - 2**31)
 
 
+@contextmanager
+def alone_with_labels_of(study: str, *, wait: bool) -> Iterator[bool]:
+    """Whether no other process updates the labels of this pool meanwhile; with `wait`, once none does.
+
+    The lock is the connection's, since an update takes many transactions; it ends with the process that holds it.
+    """
+    if connection.vendor != "postgresql":
+        yield True
+        return
+    key = (_UPDATES, int(study[:8], 16) - 2**31)
+    if wait:
+        fetch_one("SELECT pg_advisory_lock(%s, %s)", *key)
+    elif fetch_one("SELECT pg_try_advisory_lock(%s, %s)", *key) != (True,):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fetch_one("SELECT pg_advisory_unlock(%s, %s)", *key)
+
+
 def execute_rowcount(statement: str, *parameters: Any) -> int:
     """Run one statement and say how many rows it changed: the check that nothing was overspent."""
     return int(_run(statement, parameters, _COUNT))
 
 
 def fetch_one(statement: str, *parameters: Any) -> tuple[Any, ...] | None:
-    first_row: tuple[Any, ...] | None = _run(statement, parameters, _ONE)
-    return first_row
+    found: tuple[Any, ...] | None = _run(statement, parameters, _ONE)
+    return found
 
 
 def fetch_all(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ from crowdveil.broker.pools.leases import LeasedBatch, batch_pay, check_one_by_o
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.studies.definition import DefinitionLevel
 from crowdveil.broker.studies.definition_cache import FrozenStudy
+from crowdveil.broker.submissions.acknowledged import count_acknowledged
 from crowdveil.broker.submissions.pseudonyms import pseudonym_in
 from crowdveil.broker.submissions.submit import DuplicateRow, Submitter, idempotency_digest
 from crowdveil.canonical_json import sha256_hex
@@ -104,7 +105,7 @@ def submit_batch(sender: Submitter, parcel: BatchParcel) -> tuple[dict[str, Any]
     if (stored := _stored_receipt(parcel, pseudonym)) is not None:
         return stored, False
     try:
-        return _store(sender, parcel, pseudonym), True
+        receipt = _store(sender, parcel, pseudonym)
     except (DuplicateRow, Refusal) as refused:
         # The twin of this request may have been stored while this one was on its way.
         if (stored := _stored_receipt(parcel, pseudonym)) is not None:
@@ -114,6 +115,8 @@ def submit_batch(sender: Submitter, parcel: BatchParcel) -> tuple[dict[str, Any]
                 "already-submitted", "this withdrawal key or batch is already in use; make a new one"
             ) from None
         raise
+    count_acknowledged(parcel.study.id)
+    return receipt, True
 
 
 def _store(sender: Submitter, parcel: BatchParcel, pseudonym: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Q
 
-from crowdveil.broker.db.transactions import write_transaction
+from crowdveil.broker.db.transactions import alone_with_labels_of, write_transaction
 from crowdveil.broker.pools.models import Batch, Label, Pool, Task, Update
 from crowdveil.broker.pools.tables import count_workers, read_table
 from crowdveil.broker.problems import Refusal
@@ -45,22 +45,39 @@ def update_due_pools() -> None:
 
 
 def update_labels(study: Study, *, final: bool = False) -> None:
-    """Estimate all labels anew and store them, if enough workers came since the last time."""
-    with _estimating:
-        opened = read_definition(study.definition, study.sha256)
-        last = Update.objects.filter(study=study.id).order_by("-number").first()
-        if (last is not None and last.final) or not (_is_enough(study, opened) if final else _is_due(study, opened)):
-            return
-        reports, level_by_batch = read_table(study.id, opened)
-        start = None if final else _warm_starts.get(study.id)
-        estimate = method("auto").fit(reports, start)
-        _remember(study.id, None if final else estimate)
-        number = last.number + 1 if last is not None else 1
-        privacy = _privacy_statement(opened, level_by_batch)
-        _store(study, opened, number, estimate, reports, privacy, final=final)
-        _count_batches(study.id, list(level_by_batch), number)
-        _stop_tasks(study.id, opened, number)
-    announce(study, "results.ready")
+    """Estimate all labels anew and store them, if enough workers came since the last time.
+
+    Of several processes one updates a pool; the last update waits for its turn.
+    """
+    with _estimating, alone_with_labels_of(study.id, wait=final) as alone:
+        if alone and _update(study, final=final):
+            announce(study, "results.ready")
+
+
+def _update(study: Study, *, final: bool) -> bool:
+    opened = read_definition(study.definition, study.sha256)
+    _discard_unfinished(study.id)
+    last = Update.objects.filter(study=study.id).order_by("-number").first()
+    if (last is not None and last.final) or not (_is_enough(study, opened) if final else _is_due(study, opened)):
+        return False
+    reports, level_by_batch = read_table(study.id, opened)
+    start = None if final else _warm_starts.get(study.id)
+    estimate = method("auto").fit(reports, start)
+    _remember(study.id, None if final else estimate)
+    number = last.number + 1 if last is not None else 1
+    privacy = _privacy_statement(opened, level_by_batch)
+    _store(study, opened, number, estimate, reports, privacy, final=final)
+    _count_batches(study.id, list(level_by_batch), number)
+    _stop_tasks(study.id, opened, number)
+    return True
+
+
+def _discard_unfinished(study: str) -> None:
+    """A crash may have left an update of which some labels are missing; it was never shown."""
+    for unfinished in Update.objects.filter(study=study, complete=False):
+        with write_transaction():
+            Label.objects.filter(study=study, number=unfinished.number).delete()
+            unfinished.delete()
 
 
 def _is_enough(study: Study, opened: Definition) -> bool:

@@ -22,6 +22,7 @@ from crowdveil.broker.studies.models import Study
 _COUNT = """
 SELECT (SELECT COUNT(*) FROM intake_submission WHERE study = %s)
     + (SELECT COUNT(*) FROM intake_withdrawal WHERE study = %s)
+    + (SELECT COUNT(*) FROM pools_batch WHERE study = %s)
 """
 _log = logging.getLogger("crowdveil.submissions")
 
@@ -74,7 +75,7 @@ def find_losses() -> list[Loss]:
         path = Path(_path(study))
         # The file first: whatever it counts was in the database before.
         n_acknowledged = path.stat().st_size if path.exists() else None
-        [n_stored] = fetch_one(_COUNT, study, study) or (0,)
+        [n_stored] = fetch_one(_COUNT, study, study, study) or (0,)
         if n_acknowledged is None:
             start_count(study, n_stored)
         elif n_stored < n_acknowledged:

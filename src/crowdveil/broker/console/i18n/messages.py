@@ -21,6 +21,7 @@ TEMPLATES = (
     _("raise max_iter or tol"),
     _("the %(objective)s went the wrong way by %(share)s of itself"),
     _("log-likelihood"),
+    _("evidence lower bound"),
     _("mean change of the posteriors (residual)"),
     _("sum of distances"),
     _("share of values that changed"),

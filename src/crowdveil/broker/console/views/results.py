@@ -12,6 +12,8 @@ from django.views.decorators.http import require_GET
 from crowdveil.broker.console.access import ConsoleRequest, console_view
 from crowdveil.broker.console.presenters import reading
 from crowdveil.broker.console.privacy_statement import protection
+from crowdveil.broker.console.views.labels import labels_page
+from crowdveil.broker.pools.task_list import is_pool
 from crowdveil.broker.problems import Refusal
 from crowdveil.broker.results import export
 from crowdveil.broker.results.batches import latest, refresh
@@ -29,15 +31,17 @@ def results(request: ConsoleRequest, study: str) -> HttpResponse:
     While the study runs the page asks again; nothing new is answered with nothing, so that nothing flickers, whatever
     is unfolded stays so and the focus stays where it is.
     """
-    owned_study = own_study(request.account.id, study)
-    refresh(owned_study)
-    counts = progress(owned_study)
-    seen = f"{owned_study.state}-{counts['n_batches'] or -counts['taken']}"
+    found = own_study(request.account.id, study)
+    if is_pool(study):
+        return labels_page(request, found)
+    refresh(found)
+    counts = progress(found)
+    seen = f"{found.state}-{counts['n_batches'] or -counts['taken']}"
     if request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    running = owned_study.state in ("pilot", "open")
-    shown: dict[str, Any] = {"progress": counts, "seen": seen, "running": running, "exports": _exports(owned_study)}
-    return render(request, "console/results.html", shown | {"study": view(owned_study)} | _load_results(owned_study))
+    running = found.state in ("pilot", "open")
+    shown: dict[str, Any] = {"progress": counts, "seen": seen, "running": running, "exports": _exports(found)}
+    return render(request, "console/results.html", shown | {"study": view(found)} | _load_results(found))
 
 
 def _load_results(study: Study) -> dict[str, Any]:
@@ -63,13 +67,13 @@ def _read(batch: dict[str, Any], study: Study) -> list[dict[str, Any]]:
     """Every question in the order of the study."""
     draft = json.loads(study.draft)
     asked = {question["id"]: question for question in draft["questions"]}
-    readings = [
+    found = [
         reading(result, asked[result["question"]], part, draft["goal"])
         for part in batch["parts"]
         for result in part["questions"]
     ]
     order = list(asked)
-    return sorted(readings, key=lambda row: order.index(row["question"]))
+    return sorted(found, key=lambda row: order.index(row["question"]))
 
 
 def _exports(study: Study) -> list[dict[str, Any]]:
@@ -92,12 +96,12 @@ def _quality(study: Study) -> dict[str, Any] | None:
 @console_view("requester")
 def download(request: ConsoleRequest, study: str, part: int, kind: str) -> HttpResponse | StreamingHttpResponse:
     """One file of reports, streamed; `channels` is what goes beside a CSV file."""
-    owned_study = own_study(request.account.id, study)
+    found = own_study(request.account.id, study)
     if kind == "channels":
-        response: HttpResponse | StreamingHttpResponse = JsonResponse(export.channels(owned_study, part))
+        response: HttpResponse | StreamingHttpResponse = JsonResponse(export.channels(found, part))
         name = f"reports-{part}.csv.channels.json"
     elif kind in export.TYPES:
-        response = StreamingHttpResponse(export.stream(owned_study, part, kind), content_type=export.TYPES[kind])
+        response = StreamingHttpResponse(export.stream(found, part, kind), content_type=export.TYPES[kind])
         name = f"reports-{part}.{kind}"
     else:
         raise Refusal("not-found", "there is nothing at this address")
