@@ -26,7 +26,7 @@ def test_a_hold_that_appears_during_a_submission_is_settled(
         with begin():
             yield
 
-    monkeypatch.setattr(module, "write", accept_first)
+    monkeypatch.setattr(module, "write_transaction", accept_first)
     scene.submit(worker, {"ill": 0, "days": 0})
     assert not Reservation.objects.filter(account=worker.id).exists()
     assert (scene.budget(worker).epsilon_held, scene.purse().held, scene.purse().places_held) == (0, 0, 0)

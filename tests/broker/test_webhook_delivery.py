@@ -127,7 +127,7 @@ def test_names_that_are_found_slowly_take_one_place_of_the_api(
         raise Refusal("invalid", "the host is not known")
 
     owner = Account.objects.create(role="requester", name="slow lab").id
-    monkeypatch.setattr(notices, "target_of", slowly)
+    monkeypatch.setattr(notices, "resolve_target", slowly)
     refusals: list[str] = []
 
     def create() -> None:

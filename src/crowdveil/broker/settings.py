@@ -65,7 +65,7 @@ TEMPLATES = [
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_PATH = "/console/"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "crowdveil.broker.console.access.forged"
+CSRF_FAILURE_VIEW = "crowdveil.broker.console.access.csrf_failure"
 
 # Argon2 would be one more dependency; scrypt is in the standard library and memory hard.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]

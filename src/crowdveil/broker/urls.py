@@ -12,7 +12,7 @@ from crowdveil.broker.ops import health, metrics
 from crowdveil.broker.worker_app import files as worker_app
 
 handler404 = "crowdveil.broker.api.problems.not_found"
-handler500 = "crowdveil.broker.api.problems.failed"
+handler500 = "crowdveil.broker.api.problems.server_error"
 
 
 def handler400(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
