@@ -124,3 +124,14 @@ def test_paper_mode_is_refused_with_the_default_policy(past: Path, workers: Path
     done = crowdveil("select", past, "--workers", workers, "--budget", 2, "--paper-mode")
     assert (done.returncode, done.stdout) == (2, "")
     assert "choose --policy greedy" in done.stderr
+
+
+def test_the_cost_of_exploration_is_shown(past: Path, workers: Path) -> None:
+    asked = ["select", past, "--workers", workers, "--budget", 2]
+    assert crowdveil_json(*asked)["rmse_without_exploration"] is None
+    result = crowdveil_json(*asked, "--exploration", 2)
+    assert result["rmse_without_exploration"] == pytest.approx(crowdveil_json(*asked)["expected_rmse"])
+    assert "without exploration ±" in crowdveil(*asked, "--exploration", 2).stdout
+    refused = crowdveil(*asked, "--exploration", 2, "--policy", "random")
+    assert refused.returncode == 2
+    assert "--exploration is a setting of the policy budgeted-greedy" in refused.stderr

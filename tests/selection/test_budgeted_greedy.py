@@ -228,3 +228,39 @@ def test_the_best_group_of_a_size_is_no_prefix_of_a_larger_one(seed: int) -> Non
     least = math.sqrt(min(squared_error(history, group, weighted=True) for group in paid))
     assert len(selection.chosen) <= 2
     assert selection.expected_rmse <= 1.05 * least
+
+
+def with_newcomers(seed: int) -> tuple[History, Candidates]:
+    """Forty workers at one level, of whom half have no report yet."""
+    rng = np.random.default_rng(seed)
+    gammas = np.full(40, 1.0)
+    numbers = rng.uniform(2, 4, 30) + rng.normal(0, 0.6, (40, 1)) + rng.normal(0, 0.8, (40, 30))
+    reports = gaussian_reports(numbers + rng.normal(size=numbers.shape), gammas)
+    ones = np.ones(40)
+    candidates = Candidates(np.arange(40), ["low"] * 40, ones, ones, 10 * ones)
+    return History.from_reports(reports.rows(np.flatnonzero(reports.worker < 20))), candidates
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_exploration_tries_newcomers_and_says_what_that_costs(seed: int) -> None:
+    history, candidates = with_newcomers(seed)
+    tried = []
+    for exploration in (0.0, 0.5, 2.0):
+        selection = BudgetedGreedy(exploration=exploration).select(history, candidates, 8.0)
+        tried.append(sum(int(worker) >= 20 for worker in selection.chosen))
+        cost = selection.rmse_without_exploration
+        if exploration == 0:
+            assert cost is None
+            unexplored = selection.expected_rmse
+        else:
+            assert cost == pytest.approx(unexplored)
+            assert selection.expected_rmse >= unexplored - 1e-9
+    assert tried[0] == 0
+    assert tried[0] <= tried[1] <= tried[2]
+    assert tried[2] > 0
+
+
+def test_what_is_not_known_of_a_worker_shrinks_with_reports() -> None:
+    history, _ = with_newcomers(0)
+    opinions = history.opinions
+    assert 0 < opinions.unknown[:20].max() < 0.5 * opinions.unknown_stranger

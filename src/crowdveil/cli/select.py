@@ -37,6 +37,9 @@ def command(
     fairness: Annotated[
         float, typer.Option(help="Of both greedy policies: 0: money is the cost; 1: the share of privacy used up is.")
     ] = 0.0,
+    exploration: Annotated[
+        float, typer.Option(help="Of budgeted-greedy: 0 or more, how much to try workers of whom little is known.")
+    ] = 0.0,
     policy: Annotated[
         str, typer.Option(help="budgeted-greedy, greedy, random, best-predictors or cheapest.")
     ] = BudgetedGreedy.name,
@@ -52,10 +55,11 @@ def command(
 
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
-    chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
+    chooser = selector(policy, fairness=fairness, exploration=exploration, paper_mode=paper_mode, seed=seed)
     for flag, used, kinds in (
         ("--paper-mode", paper_mode, (Greedy,)),
         ("--fairness", fairness != 0, (BudgetedGreedy, Greedy)),
+        ("--exploration", exploration != 0, (BudgetedGreedy,)),
     ):
         if used and not isinstance(chooser, kinds):
             names = " or ".join(kind.name for kind in kinds)
@@ -108,5 +112,7 @@ def _print(selection: Selection, note: str) -> None:
     if selection.chosen:
         error = selection.expected_rmse
         typer.echo(f"cost {selection.cost:g}; expected error of the crowd's average ±{error:.3g} (RMSE)")
+        if selection.rmse_without_exploration is not None:
+            typer.echo(f"without exploration ±{selection.rmse_without_exploration:.3g}")
         typer.echo(f"that is the error of the {selection.estimator} of their reports; {note}")
     typer.echo(f"stopped because {selection.stopped_because}")

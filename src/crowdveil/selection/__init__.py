@@ -49,16 +49,23 @@ __all__ = [
 ]
 
 
-def selector(name: str, *, fairness: float = 0.0, paper_mode: bool = False, seed: int | None = None) -> Selector:
+def selector(
+    name: str,
+    *,
+    fairness: float = 0.0,
+    exploration: float = 0.0,
+    paper_mode: bool = False,
+    seed: int | None = None,
+) -> Selector:
     """The policy of that name; each takes only what it understands.
 
     >>> selector("budgeted-greedy", fairness=0.5)
-    BudgetedGreedy(fairness=0.5)
+    BudgetedGreedy(fairness=0.5, exploration=0.0)
     """
     if name not in POLICIES:
         raise InputError(f"policy must be one of {', '.join(POLICIES)}; got {name!r}")
     if name == BudgetedGreedy.name:
-        return BudgetedGreedy(fairness=fairness)
+        return BudgetedGreedy(fairness=fairness, exploration=exploration)
     if name == Greedy.name:
         return Greedy(fairness=fairness, paper_mode=paper_mode)
     if name == RandomWorkers.name:

@@ -10,7 +10,7 @@ of a group more or less than that sum; exchanges of members repair what greedy d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -20,8 +20,8 @@ from crowdveil.selection.candidates import CENT_DUST, Candidates
 from crowdveil.selection.greedy import FAIRNESS, FREE, unprotected_reason
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
-from crowdveil.selection.result import ENOUGH_WORKERS, HARMFUL, Selection, build_selection, check_budget
-from crowdveil.validation import check_settings
+from crowdveil.selection.result import ENOUGH_WORKERS, HARMFUL, Selection, build_selection, check_budget, rmse
+from crowdveil.validation import NotNegative, check_settings
 
 # Information is infinite where nothing errs; ratios of it need a number.
 _MIN_SQUARED_ERROR = 1e-15
@@ -39,12 +39,17 @@ class BudgetedGreedy:
     `fairness` (α) moves the cost from money to the share of privacy used up, as in `Greedy`. Above 0 an exchange must
     not raise the sum of the costs F (4.14) of the greedy group.
 
+    `exploration` is how much of what is not known of a worker's bias and scatter is subtracted from their variance when
+    groups are compared (an upper confidence bound on information), so that newcomers and workers with few reports are
+    tried. The error that is named stays the expected one, with that of the choice without exploration beside it.
+
     The error is that of the estimator that a broker uses: inverse-variance mean of ratings, frequency of choices.
     """
 
     name: ClassVar[str] = "budgeted-greedy"
     summary: ClassVar[str] = "the group with the smallest expected error that the money buys, by information per cost"
     fairness: Annotated[float, FAIRNESS] = 0.0
+    exploration: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -63,41 +68,53 @@ class BudgetedGreedy:
         At most `max_workers` are added to them.
         """
         cost = np.maximum(candidates.costs(check_budget(budget), self.fairness), FREE)
-        knapsack = _Knapsack(GroupError(history, candidates, history.estimator), candidates, cost, budget, given)
-        knapsack.max_workers = len(candidates) if max_workers is None else max_workers
-        adaptive = knapsack.fill([])
-        if self.fairness > 0:
-            knapsack.max_cost = float(cost[adaptive].sum())
-        alone = knapsack.errors_alone()
-        starts = [adaptive, knapsack.fill(knapsack.best_addition([]))]
-        starts += [knapsack.take(np.argsort(key, kind="stable")) for key in (alone * cost, alone)]
-        # In a mean of equal weights one precise report and many noisy ones do not mix.
-        levels = np.array([str(level) for level in candidates.level])
-        for level in np.unique(levels):
-            rows = np.flatnonzero(levels == level)
-            starts.append(knapsack.take(rows[np.argsort(alone[rows], kind="stable")]))
-        picks = knapsack.exchange(min(starts, key=knapsack.squared_error))
-        knapsack.max_cost = np.inf
-        picks = knapsack.order(knapsack.fill(picks))
+        knapsack = _Knapsack(candidates, cost, budget, given, max_workers)
+        expected = GroupError(history, candidates, history.estimator)
+        optimistic = GroupError(history, candidates, history.estimator, exploration=self.exploration)
+        picks = self._choose(knapsack, optimistic)
         open_ = knapsack.open_without(picks)
         because = unprotected_reason(open_, candidates, cost)
         if len(picks) == max_workers and open_.any():
             because = ENOUGH_WORKERS
         elif knapsack.allowed(picks).any():
             because = HARMFUL
-        return build_selection(
+        selection = build_selection(
             self.name, history, candidates, picks, budget, because, given=given, estimator=history.estimator
         )
+        if self.exploration == 0:
+            return selection
+        unexplored = self._choose(knapsack, expected)
+        expected.set_members(())
+        return replace(selection, rmse_without_exploration=rmse(expected, [*given, *unexplored]))
+
+    def _choose(self, knapsack: _Knapsack, group: GroupError) -> list[int]:
+        knapsack.group = group
+        adaptive = knapsack.fill([])
+        if self.fairness > 0:
+            knapsack.max_cost = float(knapsack.cost[adaptive].sum())
+        alone = knapsack.errors_alone()
+        starts = [adaptive, knapsack.fill(knapsack.best_addition([]))]
+        starts += [knapsack.take(np.argsort(key, kind="stable")) for key in (alone * knapsack.cost, alone)]
+        # In a mean of equal weights one precise report and many noisy ones do not mix.
+        for level in np.unique(knapsack.level):
+            rows = np.flatnonzero(knapsack.level == level)
+            starts.append(knapsack.take(rows[np.argsort(alone[rows], kind="stable")]))
+        picks = knapsack.exchange(min(starts, key=knapsack.squared_error))
+        knapsack.max_cost = np.inf
+        return knapsack.order(knapsack.fill(picks))
 
 
 class _Knapsack:
     """Groups of at most `max_workers` who can pay, whose pay is at most `money` and whose cost at most `max_cost`."""
 
+    group: GroupError
+
     def __init__(
-        self, group: GroupError, candidates: Candidates, cost: Floats, money: float, given: Sequence[int]
+        self, candidates: Candidates, cost: Floats, money: float, given: Sequence[int], max_workers: int | None
     ) -> None:
-        self.group, self.pay, self.cost, self.money, self.given = group, candidates.pay, cost, money, list(given)
-        self.max_cost, self.max_workers = np.inf, len(cost)
+        self.pay, self.cost, self.money, self.given = candidates.pay, cost, money, list(given)
+        self.level = np.array([str(level) for level in candidates.level])
+        self.max_cost, self.max_workers = np.inf, len(cost) if max_workers is None else max_workers
         self.open = candidates.can_pay() & np.isfinite(cost)
         self.open[self.given] = False
 

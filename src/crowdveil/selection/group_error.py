@@ -27,9 +27,19 @@ _MIN_VARIANCE = 1e-12
 
 
 class GroupError:
-    """Expected squared errors of a group under an estimator, for candidates in the order of their table."""
+    """Expected squared errors of a group under an estimator, for candidates in the order of their table.
 
-    def __init__(self, history: History, candidates: Candidates, estimator: Estimator = Estimator.PLAIN_MEAN) -> None:
+    With `exploration` above 0 they are optimistic about workers of whom little is known, and no longer expected ones.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        candidates: Candidates,
+        estimator: Estimator = Estimator.PLAIN_MEAN,
+        *,
+        exploration: float = 0.0,
+    ) -> None:
         known = Known(history, candidates)
         opinions = history.opinions
         noise = known.of(history.noise, known.stranger)
@@ -39,12 +49,16 @@ class GroupError:
             weight = 1 / np.maximum(opinions.stranger + noise, _MIN_VARIANCE)
         camp = np.where(known.new[:, None], 0.0, opinions.camp[known.rows])
         alone = noise + known.of(opinions.scatter, opinions.stranger) - np.square(camp).sum(axis=1)
+        if exploration > 0:
+            # An upper confidence bound on information; no report has more than its noise leaves.
+            alone = np.maximum(alone - exploration * known.of(opinions.unknown, opinions.unknown_stranger), noise)
         self._weight = weight
         self._leaning = weight * known.of(opinions.leaning, 0.0)
         self._camp = weight[:, None] * camp
         self._alone = weight**2 * alone
-        # A stranger's opinion is no part of the history's average.
-        self._own = weight * known.of(history.own_scatter, 0.0) / history.n_workers
+        # A stranger's opinion is no part of the history's average, but would be once they are known.
+        own_stranger = min(exploration, 1.0) * float(history.own_scatter.sum()) / max(history.n_workers, 1)
+        self._own = weight * known.of(history.own_scatter, own_stranger) / history.n_workers
         self._everybody = float(history.own_scatter.sum()) / history.n_workers**2
         self.set_members(())
 

@@ -40,6 +40,7 @@ class Selection:
     printed_rmse: float
     stopped_because: str
     estimator: Estimator
+    rmse_without_exploration: float | None = None
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -50,6 +51,7 @@ class Selection:
             "printed_rmse": json_number(self.printed_rmse),
             "stopped_because": self.stopped_because,
             "estimator": str(self.estimator),
+            "rmse_without_exploration": self.rmse_without_exploration,
         }
 
 
