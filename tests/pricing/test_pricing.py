@@ -140,6 +140,16 @@ def test_take_it_or_leave_it_errs_and_pays_no_more_than_it_says(seed: int) -> No
     assert paid <= offers.most_paid(number + 1)
 
 
+def test_no_strategy_beats_accepting_what_covers_the_cost() -> None:
+    """Nobody is asked twice, so a strategy is a set of prices to accept; the round in which one is asked is chance."""
+    prices = TakeItOrLeaveIt(error=0.1, epsilon=1.0, first_price=1.0, highest_price=5.0).prices
+    strategies = [set(chosen) for size in range(len(prices) + 1) for chosen in itertools.combinations(prices, size)]
+    for cost, offered in itertools.product(np.arange(0, 6.5, 0.5), prices):
+        honest = max(offered - cost, 0.0) if cost <= offered else 0.0
+        assert honest >= 0
+        assert all((offered - cost if offered in accepted else 0.0) <= honest for accepted in strategies)
+
+
 def test_prices_grow_to_the_highest_and_no_further() -> None:
     offers = TakeItOrLeaveIt(error=0.1, epsilon=1.0, first_price=1.0, highest_price=5.0)
     assert offers.prices == (1.0, 2.0, 4.0, 5.0)
