@@ -28,6 +28,8 @@ _MIN_SQUARED_ERROR = 1e-15
 _MIN_IMPROVEMENT = 1e-9
 MIN_OUTSIDERS = 16
 """With so few workers or fewer all are tried."""
+MAX_EXCHANGED = 500
+"""Larger groups are left as they are: one member of them changes the error by a thousandth."""
 MAX_PASSES = 5
 """Passes of exchanges over the members; of 300 crowds of 10 to 200 workers one took five, none was cut short."""
 
@@ -176,7 +178,7 @@ class _Knapsack:
     def exchange(self, picks: list[int]) -> list[int]:
         """Leave one member out, or take one more in, and fill up again, as long as that lowers the error."""
         error = self.squared_error(picks)
-        for _ in range(MAX_PASSES):
+        for _ in range(MAX_PASSES if len(picks) <= MAX_EXCHANGED else 0):
             before = error
             for row in [*picks, *self._best_outsiders(picks)]:
                 rest = [member for member in picks if member != row]
