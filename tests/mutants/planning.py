@@ -7,6 +7,8 @@ from mutants.mutant import Mutant
 LEDGER = "tests/accounting/test_ledger.py"
 SELECTION = "tests/selection/test_selection.py"
 FORESIGHT = "tests/selection/test_foresight.py"
+BUDGETED = "tests/selection/test_budgeted_greedy.py"
+PRICING = "tests/pricing/test_pricing.py"
 
 MUTANTS = (
     Mutant(
@@ -76,8 +78,8 @@ MUTANTS = (
     Mutant(
         "the group's own part in the crowd's average dropped",
         "selection/group_error.py",
-        "error += self._everybody - 2 *",
-        "error += self._everybody - 1 *",
+        "error += self._everybody - 2 * (self._own_sum + self._own)",
+        "error += self._everybody - 1 * (self._own_sum + self._own)",
         SELECTION,
         "identical_to_its_definition",
     ),
@@ -104,5 +106,61 @@ MUTANTS = (
         "if True else _least([first, *errors])",
         SELECTION,
         "before_harm",
+    ),
+    Mutant(
+        "a group chosen for weights that its estimate does not have",
+        "selection/group_error.py",
+        "weight = 1 / np.maximum(opinions.stranger + noise, _MIN_VARIANCE)",
+        "weight = 1 / np.maximum(noise, 0.1)",
+        BUDGETED,
+        "near_the_optimum_with_lokis",
+    ),
+    Mutant(
+        "money that is spent twice in an exchange",
+        "selection/budgeted_greedy.py",
+        "money = self.money - float(self.pay[rows].sum()) + CENT_DUST",
+        "money = self.money - float(self.pay[rows[1:]].sum()) + CENT_DUST",
+        BUDGETED,
+        "cost_no_more_privacy or cost_nothing",
+    ),
+    Mutant(
+        "winners paid their own bid",
+        "pricing/ghosh_roth.py",
+        "payment = min(budget / k, order[k].cost / left_out)",
+        "payment = order[k - 1].cost / left_out",
+        PRICING,
+        "no_bid_is_better",
+    ),
+    Mutant(
+        "the next bid paid beyond the budget",
+        "pricing/ghosh_roth.py",
+        "payment = min(budget / k, order[k].cost / left_out)",
+        "payment = max(budget / k, order[k].cost / left_out)",
+        PRICING,
+        "stays_in_its_budget",
+    ),
+    Mutant(
+        "the dearest winner's bid paid instead of the lowest losing one",
+        "pricing/ghosh_roth.py",
+        "left_out, order[n_winners].cost / left_out)",
+        "left_out, order[n_winners - 1].cost / left_out)",
+        PRICING,
+        "no_bid_is_better",
+    ),
+    Mutant(
+        "a share of the budget that counts only earlier winners",
+        "pricing/single_minded.py",
+        "if bids[row].cost * total > budget * _value(bids[row]):",
+        "if bids[row].cost * (total - _value(bids[row])) > budget * _value(bids[row]):",
+        PRICING,
+        "single_minded",
+    ),
+    Mutant(
+        "a critical bid one cent too high",
+        "pricing/single_minded.py",
+        "return low * CENT",
+        "return (low + 1) * CENT",
+        PRICING,
+        "single_minded",
     ),
 )

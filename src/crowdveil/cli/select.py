@@ -15,14 +15,19 @@ from crowdveil.domain import Choices
 from crowdveil.errors import InputError
 from crowdveil.files import read_reports
 from crowdveil.files.table import TextTable, read_table
-from crowdveil.selection import Candidates, Greedy, History, Selection, selector
+from crowdveil.selection import BudgetedGreedy, Candidates, Estimator, Greedy, History, Selection, selector
 from crowdveil.selection.candidates import UNPROTECTED
 
-_WEIGHTED = (
+_PLAIN = (
     "a broker, and infer --method population-mean, weigh ratings by inverse variance where levels differ and mostly "
     "err less, so that noisy workers left out here could still have helped"
 )
-_COUNTED_ONCE = "a broker, and infer --method frequency, count every worker once, too"
+_FREQUENCY = "a broker, and infer --method frequency, count every worker once, too"
+_USED = {
+    Estimator.INVERSE_VARIANCE: "it is what a broker, and infer --method population-mean, compute where levels of "
+    "privacy think alike; where they do not, they take the plain mean, which errs more",
+    Estimator.FREQUENCY: "it is what a broker, and infer --method frequency, compute",
+}
 
 
 def command(
@@ -30,9 +35,14 @@ def command(
     workers: Annotated[Path, typer.Option("--workers", help="worker, level, pay, epsilon, remaining.")],
     budget: Annotated[float, typer.Option("--budget", help="What may be spent on pay.")],
     fairness: Annotated[
-        float, typer.Option(help="Of greedy: 0: money is the cost; 1: the share of privacy used up is.")
+        float, typer.Option(help="Of both greedy policies: 0: money is the cost; 1: the share of privacy used up is.")
     ] = 0.0,
-    policy: Annotated[str, typer.Option(help="greedy, random, best-predictors or cheapest.")] = "greedy",
+    exploration: Annotated[
+        float, typer.Option(help="Of budgeted-greedy: 0 or more, how much to try workers of whom little is known.")
+    ] = 0.0,
+    policy: Annotated[
+        str, typer.Option(help="budgeted-greedy, greedy, random, best-predictors or cheapest.")
+    ] = BudgetedGreedy.name,
     paper_mode: Annotated[
         bool, typer.Option("--paper-mode", help="Greedy as printed: spend on, even where it harms.")
     ] = False,
@@ -46,17 +56,22 @@ def command(
 
     Example: crowdveil select past.csv --workers workers.csv --budget 20 --fairness 0.5
     """
-    chooser = selector(policy, fairness=fairness, paper_mode=paper_mode, seed=seed)
-    for flag, is_set in (("--paper-mode", paper_mode), ("--fairness", fairness != 0)):
-        if is_set and not isinstance(chooser, Greedy):
-            fix = "leave it out or choose --policy greedy"
-            raise InputError(f"{flag} is a way of the policy greedy; got --policy {policy}", fix=fix)
+    chooser = selector(policy, fairness=fairness, exploration=exploration, paper_mode=paper_mode, seed=seed)
+    for flag, used, kinds in (
+        ("--paper-mode", paper_mode, (Greedy,)),
+        ("--fairness", fairness != 0, (BudgetedGreedy, Greedy)),
+        ("--exploration", exploration != 0, (BudgetedGreedy,)),
+    ):
+        if used and not isinstance(chooser, kinds):
+            names = " or ".join(kind.name for kind in kinds)
+            fix = f"leave it out or choose --policy {names}"
+            raise InputError(f"{flag} is a setting of the policy {names}; got --policy {policy}", fix=fix)
     with working("choosing workers", quiet=as_json):
         reports = read_reports(history, parse_domain(options, scale), normalize=normalize)
         selection = chooser.select(History.from_reports(reports), read_candidates(workers), budget)
-    note = _COUNTED_ONCE if isinstance(reports.domain, Choices) else _WEIGHTED
-    result = {**selection.to_json(), "estimator": "plain mean", "note": note}
-    show(result, as_json=as_json, human=lambda: _print(selection, note))
+    unused = _FREQUENCY if isinstance(reports.domain, Choices) else _PLAIN
+    note = _USED.get(selection.estimator, unused)
+    show({**selection.to_json(), "note": note}, as_json=as_json, human=lambda: _print(selection, note))
 
 
 def read_candidates(path: Path) -> Candidates:
@@ -98,5 +113,7 @@ def _print(selection: Selection, note: str) -> None:
     if selection.chosen:
         error = selection.expected_rmse
         typer.echo(f"cost {selection.cost:g}; expected error of the crowd's average ±{error:.3g} (RMSE)")
-        typer.echo(f"that is the error of the plain mean of their reports; {note}")
+        if selection.rmse_without_exploration is not None:
+            typer.echo(f"without exploration ±{selection.rmse_without_exploration:.3g}")
+        typer.echo(f"that is the error of the {selection.estimator} of their reports; {note}")
     typer.echo(f"stopped because {selection.stopped_because}")

@@ -6,8 +6,10 @@ from typing import ClassVar, Protocol
 
 from crowdveil.errors import InputError
 from crowdveil.selection.best_predictors import BestPredictors
+from crowdveil.selection.budgeted_greedy import BudgetedGreedy
 from crowdveil.selection.candidates import Candidates
 from crowdveil.selection.cheapest import Cheapest
+from crowdveil.selection.estimator import Estimator
 from crowdveil.selection.greedy import Greedy
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
@@ -26,15 +28,17 @@ class Selector(Protocol):
         ...
 
 
-POLICIES: dict[str, type[Greedy | RandomWorkers | BestPredictors | Cheapest]] = {
-    kind.name: kind for kind in (Greedy, RandomWorkers, BestPredictors, Cheapest)
+POLICIES: dict[str, type[BudgetedGreedy | Greedy | RandomWorkers | BestPredictors | Cheapest]] = {
+    kind.name: kind for kind in (BudgetedGreedy, Greedy, RandomWorkers, BestPredictors, Cheapest)
 }
 
 __all__ = [
     "POLICIES",
     "BestPredictors",
+    "BudgetedGreedy",
     "Candidates",
     "Cheapest",
+    "Estimator",
     "Greedy",
     "GroupError",
     "History",
@@ -45,14 +49,23 @@ __all__ = [
 ]
 
 
-def selector(name: str, *, fairness: float = 0.0, paper_mode: bool = False, seed: int | None = None) -> Selector:
+def selector(
+    name: str,
+    *,
+    fairness: float = 0.0,
+    exploration: float = 0.0,
+    paper_mode: bool = False,
+    seed: int | None = None,
+) -> Selector:
     """The policy of that name; each takes only what it understands.
 
-    >>> selector("greedy", fairness=0.5)
-    Greedy(fairness=0.5, paper_mode=False)
+    >>> selector("budgeted-greedy", fairness=0.5)
+    BudgetedGreedy(fairness=0.5, exploration=0.0)
     """
     if name not in POLICIES:
         raise InputError(f"policy must be one of {', '.join(POLICIES)}; got {name!r}")
+    if name == BudgetedGreedy.name:
+        return BudgetedGreedy(fairness=fairness, exploration=exploration)
     if name == Greedy.name:
         return Greedy(fairness=fairness, paper_mode=paper_mode)
     if name == RandomWorkers.name:

@@ -33,6 +33,12 @@ class Opinions:
     scatter: Floats
     camp: Floats
     stranger: float
+    unknown: Floats
+    """The variance of the leaning that is not known, and one standard deviation of what is not known of the scatter.
+
+    Both shrink with every report of the worker.
+    """
+    unknown_stranger: float
 
 
 class Past:
@@ -64,10 +70,14 @@ class Past:
             alone = (self.noise + typical) / self.counts
             between = max(_weighted_mean(leaning**2 - alone, (self.seen > 0) / (alone + between + _DUST) ** 2), 0.0)
         trust = between / (between + alone) if between > 0 else np.zeros(self.shape[0])
-        scatter = self._drawn_together(own_variance, typical) + (1 - trust) * between
+        own_variance, deviation_of_own, deviation_of_stranger = self._drawn_together(own_variance, typical)
+        scatter = own_variance + (1 - trust) * between
         rest = csr_matrix((deviation - (trust * leaning)[self.worker], (self.worker, self.column)), shape=self.shape)
         camp = shared_opinions(rest, np.sqrt(self.noise + scatter), width)
-        return Opinions(trust * leaning, np.maximum(scatter, np.square(camp).sum(axis=1)), camp, typical + between)
+        scatter = np.maximum(scatter, np.square(camp).sum(axis=1))
+        unknown = (1 - trust) * between + deviation_of_own
+        stranger = typical + between
+        return Opinions(trust * leaning, scatter, camp, stranger, unknown, between + deviation_of_stranger)
 
     def _measure_deviations(self, spread: float) -> tuple[Floats, Floats, Floats]:
         """Deviations if opinions spread so much; by worker their mean, and their variance without noise, unbiased."""
@@ -80,13 +90,16 @@ class Past:
         part = self.by_worker(1 / whole[self.column]) / self.counts
         return deviation, leaning, squares - self.noise + part
 
-    def _drawn_together(self, own_variance: Floats, typical: float) -> Floats:
-        """Each worker's scatter, as much their own as scatters differ by more than chance makes so few of them do."""
+    def _drawn_together(self, own_variance: Floats, typical: float) -> tuple[Floats, Floats, float]:
+        """Each worker's scatter, as much their own as scatters differ by more than chance makes so few of them do.
+
+        Also the standard deviation of what is not known of it, and that of a stranger's.
+        """
         by_chance = 2 * (self.noise + typical) ** 2 / np.maximum(self.freedom, 1) + _DUST
         apart = max(_weighted_mean((own_variance - typical) ** 2 - by_chance, self.freedom / by_chance), 0.0)
         share = (self.freedom > 0) * apart / (apart + by_chance)
         together: Floats = np.maximum(typical + share * (own_variance - typical), 0.0)
-        return together
+        return together, np.sqrt((1 - share) * apart), apart**0.5
 
 
 def _weighted_mean(numbers: Floats, weight: Floats) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.selection.candidates import Candidates
+from crowdveil.selection.estimator import Estimator
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import Floats, History
 from crowdveil.selection.paper_error import PrintedError
@@ -17,8 +18,8 @@ from crowdveil.selection.result import HARMFUL, ONLY_UNPROTECTED, Selection, bui
 from crowdveil.validation import Rule, check_settings
 
 # A worker who costs nothing at all is divided by this instead of by zero.
-_FREE = 1e-12
-_FAIRNESS = Rule("from 0 (money only) to 1 (privacy only)", lambda fairness: 0 <= fairness <= 1)
+FREE = 1e-12
+FAIRNESS = Rule("from 0 (money only) to 1 (privacy only)", lambda fairness: 0 <= fairness <= 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Greedy:
 
     name: ClassVar[str] = "greedy"
     summary: ClassVar[str] = "the worker who lowers the expected error most per unit of cost, until that harms"
-    fairness: Annotated[float, _FAIRNESS] = 0.0
+    fairness: Annotated[float, FAIRNESS] = 0.0
     paper_mode: bool = False
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class Greedy:
         """`given` are rows of candidates who are in the group already: the choice goes on from them, at no cost."""
         remaining = check_budget(budget)
         group = (PrintedError if self.paper_mode else GroupError)(history, candidates)
-        cost = np.maximum(candidates.costs(budget, self.fairness), _FREE)
+        cost = np.maximum(candidates.costs(budget, self.fairness), FREE)
         open_, picks, errors = candidates.can_pay() & np.isfinite(cost), list[int](), list[float]()
         open_[list(given)] = False
         error = first = rmse(group, given)
@@ -58,12 +59,14 @@ class Greedy:
             picks.append(best)
             errors.append(float(errors_with[best]))
             open_[best], error, remaining = False, errors[-1], remaining - float(candidates.pay[best])
-        because = _unprotected_reason(open_, candidates, cost)
+        because = unprotected_reason(open_, candidates, cost)
         # Two more may lower what one more raises, as where two camps are asked in turn; so the whole way is looked at.
         n_kept = len(picks) if self.paper_mode else _least([first, *errors])
         if n_kept < len(picks):
             picks, because = picks[:n_kept], HARMFUL
-        return build_selection(self.name, history, candidates, picks, budget, because, given=given)
+        return build_selection(
+            self.name, history, candidates, picks, budget, because, given=given, estimator=Estimator.PLAIN_MEAN
+        )
 
 
 def _least(errors: list[float]) -> int:
@@ -79,6 +82,6 @@ def _best(gain: Floats, cost: Floats, allowed: NDArray[np.bool_]) -> int:
     return int(ties[np.argmin(cost[ties])])
 
 
-def _unprotected_reason(open_: NDArray[np.bool_], candidates: Candidates, cost: Floats) -> str:
+def unprotected_reason(open_: NDArray[np.bool_], candidates: Candidates, cost: Floats) -> str:
     left_out = candidates.can_pay() & np.isinf(cost)
     return ONLY_UNPROTECTED if left_out.any() and not open_.any() else ""

@@ -20,6 +20,7 @@ from crowdveil.domain import Scale
 from crowdveil.errors import InputError
 from crowdveil.reports import Reports
 from crowdveil.selection.deviation_model import Opinions, Past
+from crowdveil.selection.estimator import Estimator
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +31,8 @@ class History:
 
     For (4.12), row i is the worker's shrunken `mean[i]` everywhere plus the sparse `rest`; `noise` is a worker's mean
     noise variance, `average_noise` that of the crowd's average on each column, `norm` is |row|² and `own` noise of the
-    new question beyond what past deviations already hold. `opinions` is what the reports foretell of new questions.
+    new question beyond what past deviations already hold. `opinions` is what the reports predict of new questions,
+    `estimator` how a broker estimates a new one in this domain.
     """
 
     workers: NDArray[Any]
@@ -42,6 +44,7 @@ class History:
     own: Floats
     unseen_variance: float
     opinions: Opinions
+    estimator: Estimator
 
     @property
     def n_columns(self) -> int:
@@ -67,8 +70,10 @@ class History:
         _check(reports)
         worker, column, value, variance, n_columns = _entries(reports)
         arithmetic = _History(worker, column, value, variance, reports.n_workers, n_columns)
+        estimator = Estimator.INVERSE_VARIANCE if _numeric(reports) else Estimator.FREQUENCY
         past = Past(worker, column, value, variance, (reports.n_workers, n_columns))
-        return arithmetic.finish(reports.workers, past.opinions(max(n_columns // max(reports.n_questions, 1), 1)))
+        opinions = past.opinions(max(n_columns // max(reports.n_questions, 1), 1))
+        return arithmetic.finish(reports.workers, opinions, estimator)
 
 
 class _History:
@@ -87,7 +92,7 @@ class _History:
         sums: Floats = np.bincount(self.worker, weights, minlength=self.shape[0]).astype(np.float64)
         return sums
 
-    def finish(self, workers: NDArray[Any], opinions: Opinions) -> History:
+    def finish(self, workers: NDArray[Any], opinions: Opinions, estimator: Estimator) -> History:
         n_columns, missing = self.shape[1], self.shape[1] - self.seen
         mean, unseen = self.shrunken_means()
         counts = np.maximum(self.seen, 1)
@@ -103,6 +108,7 @@ class _History:
             noise - self.per_worker(self.variance) / n_columns + missing / n_columns * unseen,
             self.unseen_of_stranger(),
             opinions,
+            estimator,
         )
 
     def shrunken_means(self) -> tuple[Floats, Floats]:
@@ -144,9 +150,13 @@ def _check(reports: Reports) -> None:
         )
 
 
+def _numeric(reports: Reports) -> bool:
+    return isinstance(reports.domain, Scale) or any(not isinstance(channel, Channel) for channel in reports.channels)
+
+
 def _entries(reports: Reports) -> tuple[NDArray[Any], NDArray[Any], Floats, Floats, int]:
     """(worker, column, unbiased value, noise variance) of every seen cell, and the number of columns."""
-    if isinstance(reports.domain, Scale) or any(not isinstance(channel, Channel) for channel in reports.channels):
+    if _numeric(reports):
         return reports.worker, reports.question, reports.numbers()[0], _noise(reports), reports.n_questions
     n_options = reports.domain.size
     votes, spread = np.zeros((len(reports), n_options)), np.zeros((len(reports), n_options))

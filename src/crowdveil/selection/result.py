@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import InputError
 from crowdveil.exact import json_number
 from crowdveil.selection.candidates import CENT_DUST, Candidates
+from crowdveil.selection.estimator import Estimator
 from crowdveil.selection.group_error import GroupError
 from crowdveil.selection.history import History
 from crowdveil.selection.paper_error import PrintedError
@@ -20,6 +21,7 @@ SPENT = "nobody else who can pay fits in the budget"
 EVERYONE = "everyone who can pay is chosen"
 HARMFUL = "one more worker would raise the expected error"
 ONLY_UNPROTECTED = "only unprotected workers are left, and with fairness above 0 their privacy cost is infinite"
+ENOUGH_WORKERS = "as many workers as wanted are chosen"
 NOBODY = "nobody has enough of their privacy budget left"
 TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from this budget"
 
@@ -28,7 +30,7 @@ TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from 
 class Selection:
     """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small.
 
-    Both are errors of the plain mean of the group's reports, not of a mean weighted by inverse variance.
+    `estimator` is whose error `expected_rmse` is; (4.12) is always that of the plain mean.
     """
 
     policy: str
@@ -37,6 +39,8 @@ class Selection:
     expected_rmse: float
     printed_rmse: float
     stopped_because: str
+    estimator: Estimator
+    rmse_without_exploration: float | None = None
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -46,6 +50,8 @@ class Selection:
             "expected_rmse": json_number(self.expected_rmse),
             "printed_rmse": json_number(self.printed_rmse),
             "stopped_because": self.stopped_because,
+            "estimator": str(self.estimator),
+            "rmse_without_exploration": self.rmse_without_exploration,
         }
 
 
@@ -58,10 +64,17 @@ def build_selection(
     because: str = "",
     *,
     given: Sequence[int] = (),
+    estimator: Estimator | None = None,
 ) -> Selection:
-    """The selection of these candidates, with both error estimates of the group that they and those `given` make up."""
+    """The selection of these candidates, with both errors of the group that they and those `given` make up.
+
+    `estimator` is the one that a broker uses for the history's domain unless the policy was made for another.
+    """
+    estimator = estimator or history.estimator
     remaining = budget - float(candidates.pay[picks].sum())
-    expected, printed = (rmse(kind(history, candidates), [*given, *picks]) for kind in (GroupError, PrintedError))
+    members = [*given, *picks]
+    expected = rmse(GroupError(history, candidates, estimator), members)
+    printed = rmse(PrintedError(history, candidates), members)
     return Selection(
         policy,
         tuple(candidates.workers[picks].tolist()),
@@ -69,6 +82,7 @@ def build_selection(
         expected,
         printed,
         because or _why_ended(candidates, picks, remaining, given),
+        estimator,
     )
 
 

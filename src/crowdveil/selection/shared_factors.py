@@ -36,7 +36,8 @@ def shared_opinions(deviations: csr_matrix, deviation: Floats, width: int) -> Fl
     seen = np.diff(scaled.indptr), np.diff(scaled.tocsc().indptr)
     # Shares of options sum to nothing: their columns vary in fewer directions, and the more in each.
     free = (width - 1) / width if width > 1 else 1.0
-    a, b = (float(counts.max(initial=0)) for counts in seen)
+    # Deviations that are all zero are not stored.
+    a, b = (max(float(counts.max(initial=0)), 1.0) for counts in seen)
     b /= free
     significant = values**2 > _largest_by_chance(a, b)
     y = values[significant]

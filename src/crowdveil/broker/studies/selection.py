@@ -1,4 +1,4 @@
-"""Choosing the workers of a study: Loki's greedy choice over stored history, or a random one, refined as answers come.
+"""Choosing the workers of a study: budgeted greedy by stored history, or at random, refined as answers come.
 
 The first choice assumes that everybody who is asked will answer, at their default level. So it goes on from what
 happened instead (Kandappu 2015, §4.5.3.4): whenever a batch of answers was counted, or an invitation lapsed or was
@@ -29,7 +29,7 @@ from crowdveil.broker.studies.definition import Definition
 from crowdveil.broker.studies.models import Invitation, Study
 from crowdveil.broker.studies.serializers import read_opened
 from crowdveil.entropy import SystemEntropy, uniforms
-from crowdveil.selection import Greedy
+from crowdveil.selection import BudgetedGreedy
 
 
 def choose(study: Study, *, n: int | None = None) -> dict[str, Any]:
@@ -113,10 +113,12 @@ def _choose_accounts(
     if history is None:
         return _at_random(pool)[:wanted], None, "chosen at random: no history is used"
     fairness = float(definition.document["selection"].get("fairness", "0"))
-    selection = Greedy(fairness=fairness).select(history, pool.candidates, pool.money, given=pool.given)
+    selection = BudgetedGreedy(fairness=fairness).select(
+        history, pool.candidates, pool.money, given=pool.given, max_workers=wanted
+    )
     rmse = selection.expected_rmse if math.isfinite(selection.expected_rmse) else None
     account = dict(zip((str(name) for name in pool.candidates.workers), pool.accounts, strict=True))
-    return [account[str(name)] for name in selection.chosen][:wanted], rmse, selection.stopped_because
+    return [account[str(name)] for name in selection.chosen], rmse, selection.stopped_because
 
 
 def _at_random(pool: Pool) -> list[str]:
