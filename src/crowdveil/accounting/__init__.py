@@ -7,6 +7,14 @@ from crowdveil.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from crowdveil.accounting.ledger import Budget, Ledger, Loss
 from crowdveil.accounting.nano import nano_down, nano_up
 from crowdveil.accounting.per_question import SpendsByQuestion, Totals, worker_totals
+from crowdveil.accounting.shuffling import (
+    ShuffledGuarantee,
+    amplify_by_shuffling,
+    amplify_epsilon_by_shuffling,
+    amplify_levels,
+    compose_shuffled,
+    minimum_for_amplification,
+)
 from crowdveil.accounting.spend import Spend, cells_at_stake
 from crowdveil.accounting.sqlite import SqliteStorage
 from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage
@@ -27,6 +35,7 @@ __all__ = [
     "PureLaw",
     "Receipt",
     "Release",
+    "ShuffledGuarantee",
     "Spend",
     "SpendsByQuestion",
     "SqliteStorage",
@@ -34,11 +43,16 @@ __all__ = [
     "Totals",
     "TwoLayerLaw",
     "Unprotected",
+    "amplify_by_shuffling",
+    "amplify_epsilon_by_shuffling",
+    "amplify_levels",
     "cells_at_stake",
+    "compose_shuffled",
     "delta_from_rho",
     "epsilon_from_rho",
     "gaussian_delta",
     "gaussian_epsilon",
+    "minimum_for_amplification",
     "nano_down",
     "nano_up",
     "releases",
