@@ -15,7 +15,6 @@ from crowdveil.accounting import (
     PureLaw,
     ShuffledGuarantee,
     amplify_by_shuffling,
-    amplify_epsilon_by_shuffling,
     amplify_levels,
     compose_shuffled,
     minimum_for_amplification,
@@ -146,16 +145,16 @@ def test_clones_with_the_channels_own_split_beat_those_of_its_epsilon() -> None:
     for name in ("subset-selection", "optimal-scale", "discrete-laplace"):
         channel = mechanism(name, epsilon=1).channel(Scale(1, 5))
         own = amplify_by_shuffling([channel], 1000).epsilon
-        assert own < 0.9 * amplify_epsilon_by_shuffling(channel.epsilon, 1000).epsilon
+        assert own < 0.9 * amplify_by_shuffling(channel.epsilon, 1000).epsilon
 
 
 def test_six_questions_are_one_report_of_the_product_channel() -> None:
     whole = amplify_by_shuffling([randomized_response(0.5)] * 6, 10_000)
     assert whole.local_epsilon == pytest.approx(3, rel=1e-6)
-    assert 0.1 < whole.epsilon < amplify_epsilon_by_shuffling(3, 10_000).epsilon
+    assert 0.1 < whole.epsilon < amplify_by_shuffling(3, 10_000).epsilon
     # Too many kinds of pairs to look at one by one.
     many = amplify_by_shuffling([randomized_response(0.02)] * 100, 1000)
-    assert many.epsilon == amplify_epsilon_by_shuffling(many.local_epsilon, 1000).epsilon
+    assert many.epsilon == amplify_by_shuffling(many.local_epsilon, 1000).epsilon
 
 
 def test_worst_of_each_number_covers_every_pair() -> None:
@@ -214,7 +213,7 @@ def test_linkable_studies_and_unprotected_answers_are_refused() -> None:
     with pytest.raises(InputError, match="share a pseudonym"):
         amplify_by_shuffling([randomized_response(1)], 1000, linkable=True)
     with pytest.raises(InputError, match="share a pseudonym"):
-        amplify_epsilon_by_shuffling(1.0, 1000, linkable=True)
+        amplify_by_shuffling(1.0, 1000, linkable=True)
     with pytest.raises(InputError, match="unprotected"):
         amplify_by_shuffling([randomized_response(1), identity(Choices(("no", "yes")))], 1000)
     with pytest.raises(InputError, match="one channel or more"):
@@ -280,3 +279,15 @@ def test_an_audit_of_shuffled_tables_stays_below_the_bound_and_finds_half_of_it(
         lambda answer, n: shuffled_tables(channel, others, entropy, answer, n), 2, samples=100_000, delta=AUDITED_DELTA
     )
     assert bound.epsilon / 2 < lower.epsilon <= bound.epsilon
+
+
+@pytest.mark.parametrize("n", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize("local_epsilon", [0.5, 1, 1.4])
+def test_bounds_are_below_the_published_closed_form(n: int, local_epsilon: float) -> None:
+    # Feldman, McMillan & Talwar (2021), theorem 3.1, for ε₀ ≤ ln(n/(16·ln(2/δ))).
+    delta = 1e-6
+    assert local_epsilon <= math.log(n / (16 * math.log(2 / delta)))
+    ratio = math.exp(local_epsilon)
+    spread = 8 * math.sqrt(ratio * math.log(4 / delta)) / math.sqrt(n) + 8 * ratio / n
+    published = math.log1p((ratio - 1) / (ratio + 1) * spread)
+    assert amplify_by_shuffling(local_epsilon, n).epsilon < published

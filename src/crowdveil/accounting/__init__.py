@@ -10,7 +10,6 @@ from crowdveil.accounting.per_question import SpendsByQuestion, Totals, worker_t
 from crowdveil.accounting.shuffling import (
     ShuffledGuarantee,
     amplify_by_shuffling,
-    amplify_epsilon_by_shuffling,
     amplify_levels,
     compose_shuffled,
     minimum_for_amplification,
@@ -44,7 +43,6 @@ __all__ = [
     "TwoLayerLaw",
     "Unprotected",
     "amplify_by_shuffling",
-    "amplify_epsilon_by_shuffling",
     "amplify_levels",
     "cells_at_stake",
     "compose_shuffled",

@@ -10,9 +10,9 @@ answer, and with π = P(own report is among the m) and c = (p − q)/(p + q)
 which is the same in both directions. Hence δ(ε) = E Σ_a max(0, P − e^ε·Q) over C and m. For k-ary randomised response
 (a, m − a, C) are the counts of the two answers among the blanket reports, and their number.
 
-Everything is rounded up. More blanket reports never tell more (whoever has fewer can add one), nor does a larger m at the
-same π or a smaller π at the same m: ranges of C and m are therefore counted at their worst end. What is cut off a tail, at
-most `cut` by Bernstein's inequality, is added to δ. Doubles are multiplied by a bound of their relative error.
+Everything is rounded up. More blanket reports never tell more (whoever has fewer can add one), nor does a larger m
+at the same π or a smaller π at the same m: ranges of C and m are therefore counted at their worst end. What is cut off
+a tail, at most `cut` by Bernstein's inequality, is added to δ. Doubles are multiplied by a bound of their error.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _NEAR_INTEGER = 1e-6
 _PRECISION = 1e-6
 
 
-def shuffled_epsilon(blankets: Sequence[Blanket], n: int, delta: float, local_epsilon: float) -> float:
-    """The smallest ε at δ that all these pairs of answers have among n people, at most the local one."""
+def shuffled_epsilon(blankets: Sequence[Blanket], n: int, delta: float, known_epsilon: float) -> float:
+    """The smallest ε at δ that all these pairs of answers have among n people, at most the one that is known."""
     epsilon = 0.0
     for blanket in blankets:
         if blanket.clone == 0:
-            return local_epsilon
+            return known_epsilon
         divergence = ShuffledDivergence(blanket, n, cut=_cut(delta))
         if divergence(epsilon) <= delta:
             continue
-        if divergence(local_epsilon) > delta:
-            return local_epsilon
-        low, high = epsilon, local_epsilon
+        if divergence(known_epsilon) > delta:
+            return known_epsilon
+        low, high = epsilon, known_epsilon
         while high - low > _PRECISION * high:
             middle = (low + high) / 2
             low, high = (low, middle) if divergence(middle) <= delta else (middle, high)

@@ -28,6 +28,9 @@ ADVERSARY = "whoever sees the shuffled table only"
 # Two people among ten million draw clones of such a report with probability e^−30·10⁷: nobody is hidden.
 _LARGEST_EPSILON = 30.0
 
+# One report through each of these channels; or the local ε of all reports together, where only that is known.
+Submission: TypeAlias = Sequence[Channel] | float
+
 _DISHONEST = Setting("0 or more and below 1", lambda share: 0 <= share < 1, fix="0 means that everybody is honest")
 DishonestShare: TypeAlias = Annotated[float, _DISHONEST]
 
@@ -61,7 +64,7 @@ class ShuffledGuarantee:
     def assumption(self) -> str:
         honest = round(1 - self.dishonest_share, 9)
         return (
-            f"if at least {self.n} people take part who share level, group, questions asked and release, "
+            f"if at least {self.n} people take part who share level, group, questions reported on and release, "
             f"a share of at least 1 − β = {honest:g} of them is honest (β = {self.dishonest_share:g}), "
             "and who shuffles is honest and shows nothing else"
         )
@@ -85,14 +88,14 @@ class ShuffledGuarantee:
 
 
 def amplify_by_shuffling(
-    channels: Sequence[Channel],
+    submission: Submission,
     n: int,
     *,
     delta: float = DEFAULT_DELTA,
     dishonest_share: float = 0.0,
     linkable: bool = False,
 ) -> ShuffledGuarantee:
-    """The guarantee of a whole submission, one report through each channel, among n people.
+    """The guarantee of a whole submission, one report through each of its channels, among n people.
 
     n is the fewest people who share level, group, sampled set of questions and release increment. Of linkable studies
     and pools, whose rows share a pseudonym, nothing can be said, and they are refused.
@@ -103,27 +106,25 @@ def amplify_by_shuffling(
     >>> round(amplify_by_shuffling([channel], 1000).epsilon, 3)
     0.823
     """
-    local = _local_epsilon(channels)
-    sets = _blanket_sets(channels, local) if local < _LARGEST_EPSILON else []
-    return _amplify(sets, local, n, delta, dishonest_share, linkable)
-
-
-def amplify_epsilon_by_shuffling(
-    epsilon: float,
-    n: int,
-    *,
-    delta: float = DEFAULT_DELTA,
-    dishonest_share: float = 0.0,
-    linkable: bool = False,
-) -> ShuffledGuarantee:
-    """The same for submissions of which only ε is known: any two answer vectors give all outputs within e^ε."""
-    local = positive_epsilon(epsilon)
-    sets = [[blanket_of_epsilon(local)]] if local < _LARGEST_EPSILON else []
-    return _amplify(sets, local, n, delta, dishonest_share, linkable)
+    if linkable:
+        raise InputError(
+            "rows of a linkable study share a pseudonym, so shuffling hides nobody",
+            fix="use the local guarantee, or a study with fresh pseudonyms",
+        )
+    check_delta(delta)
+    local = _local_epsilon(submission)
+    none = ShuffledGuarantee(local, 0.0, local, checked("n", n, Count), dishonest_share)
+    honest = max(1, math.floor(n * _honest_part(none.dishonest_share)))
+    epsilon = local
+    for blankets in _blanket_sets(submission, local):
+        epsilon = shuffled_epsilon(blankets, honest, delta, epsilon)
+    # A gain that no printed digit shows is not worth a δ.
+    gained = float(round_up(epsilon)) < float(round_up(local))
+    return ShuffledGuarantee(epsilon, delta, local, n, none.dishonest_share) if gained else none
 
 
 def amplify_levels(
-    levels: Mapping[str, Sequence[Channel]],
+    levels: Mapping[str, Submission],
     people: Mapping[str, int],
     *,
     delta: float = DEFAULT_DELTA,
@@ -135,9 +136,9 @@ def amplify_levels(
         raise InputError(f"each level needs its number of people; got {sorted(people)} for {sorted(levels)}")
     return {
         level: amplify_by_shuffling(
-            channels, people[level], delta=delta, dishonest_share=dishonest_share, linkable=linkable
+            submission, people[level], delta=delta, dishonest_share=dishonest_share, linkable=linkable
         )
-        for level, channels in levels.items()
+        for level, submission in levels.items()
     }
 
 
@@ -157,7 +158,7 @@ def compose_shuffled(guarantees: Iterable[ShuffledGuarantee], *, delta: float = 
 
 
 def minimum_for_amplification(
-    channels: Sequence[Channel], epsilon: float, delta: float = DEFAULT_DELTA, *, dishonest_share: float = 0.0
+    submission: Submission, epsilon: float, delta: float = DEFAULT_DELTA, *, dishonest_share: float = 0.0
 ) -> int | None:
     """How many people a study must guarantee so that shuffling gives (ε, δ); None above ten million.
 
@@ -167,11 +168,11 @@ def minimum_for_amplification(
     >>> minimum_for_amplification([channel], 1)
     206
     """
-    local, wanted = _local_epsilon(channels), positive_epsilon(epsilon)
+    local, wanted = _local_epsilon(submission), positive_epsilon(epsilon)
     check_delta(delta)
     if wanted >= local:
         return 1
-    sets = _blanket_sets(channels, local) if local < _LARGEST_EPSILON else []
+    sets = _blanket_sets(submission, local)
 
     def enough(n: int) -> bool:
         return any(reaches(blankets, n, wanted, delta) for blankets in sets)
@@ -187,45 +188,33 @@ def minimum_for_amplification(
     return math.ceil(high / _honest_part(dishonest_share))
 
 
-def _amplify(
-    sets: Sequence[Sequence[Blanket]], local: float, n: int, delta: float, dishonest_share: float, linkable: bool
-) -> ShuffledGuarantee:
-    if linkable:
-        raise InputError(
-            "rows of a linkable study share a pseudonym, so shuffling hides nobody",
-            fix="use the local guarantee, or a study with fresh pseudonyms",
-        )
-    check_delta(delta)
-    none = ShuffledGuarantee(local, 0.0, local, checked("n", n, Count), dishonest_share)
-    honest = math.floor(n * _honest_part(none.dishonest_share))
-    bounds = (shuffled_epsilon(blankets, honest, delta, local) for blankets in sets) if honest > 1 else ()
-    epsilon = min(bounds, default=local)
-    # A gain that no printed digit shows is not worth a δ.
-    gained = float(round_up(epsilon)) < float(round_up(local))
-    return ShuffledGuarantee(epsilon, delta, local, n, none.dishonest_share) if gained else none
-
-
 def _honest_part(dishonest_share: float) -> Fraction:
     """1 − β as it was spelled: as doubles 1 − 0.1 is not nine tenths."""
     return 1 - Fraction(repr(checked("dishonest_share", dishonest_share, DishonestShare)))
 
 
-def _local_epsilon(channels: Sequence[Channel]) -> float:
-    if not channels:
+def _local_epsilon(submission: Submission) -> float:
+    if not isinstance(submission, Sequence):
+        return positive_epsilon(submission)
+    if not submission:
         raise InputError("a submission must have one channel or more; got none")
-    if any(channel.guarantee.research_only for channel in channels):
+    if any(channel.guarantee.research_only for channel in submission):
         raise InputError("reports through a research channel are not independent; there is no bound after shuffling")
-    epsilon = math.fsum(channel.epsilon for channel in channels)
+    epsilon = math.fsum(channel.epsilon for channel in submission)
     if math.isinf(epsilon):
         raise InputError("an unprotected answer stays visible in a shuffled table", fix="give protected channels only")
-    return fraction_up(sum((Fraction(channel.epsilon) for channel in channels), Fraction(0)))
+    return fraction_up(sum((Fraction(channel.epsilon) for channel in submission), Fraction(0)))
 
 
-def _blanket_sets(channels: Sequence[Channel], local: float) -> list[list[Blanket]]:
+def _blanket_sets(submission: Submission, local: float) -> list[list[Blanket]]:
     """Blankets of all pairs, for some ways to split them; each set gives a bound, and the smallest holds."""
+    if local >= _LARGEST_EPSILON:
+        return []
+    if not isinstance(submission, Sequence):
+        return [[blanket_of_epsilon(local)]]
     sets: list[list[Blanket]] = []
     for share in CLONE_SHARES:
-        blankets = blankets_of(channels, local, share)
+        blankets = blankets_of(submission, local, share)
         # Fewer clones are worth a try only where the common part grows by it.
         if not sets or {blanket.common for blanket in blankets} != {blanket.common for blanket in sets[0]}:
             sets.append(blankets)
