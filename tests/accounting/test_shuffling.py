@@ -20,7 +20,7 @@ from crowdveil.accounting import (
     minimum_for_amplification,
 )
 from crowdveil.accounting.composition import RULES, Release
-from crowdveil.accounting.privacy_blanket import Blanket, blanket_of_epsilon, blankets_of
+from crowdveil.accounting.privacy_blanket import blanket_of_epsilon, blankets_of
 from crowdveil.accounting.shuffled_divergence import MAX_PEOPLE, ShuffledDivergence
 from crowdveil.audit.black_box import black_box
 from crowdveil.channel import identity
@@ -157,19 +157,25 @@ def test_six_questions_are_one_report_of_the_product_channel() -> None:
     assert many.epsilon == amplify_by_shuffling(many.local_epsilon, 1000).epsilon
 
 
-def test_worst_of_each_number_covers_every_pair() -> None:
+def test_worst_of_each_number_covers_every_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = mechanism("optimal-scale", epsilon=1).channel(Scale(1, 5))
     blankets = blankets_of([channel], 1.0, Fraction(1))
-    worst = Blanket(
-        max(one.own for one in blankets),
-        max(one.advantage for one in blankets),
-        min(one.clone for one in blankets),
-        min(one.common for one in blankets),
-    )
+    assert len(blankets) > 1
+    monkeypatch.setattr("crowdveil.accounting.privacy_blanket.MAX_PAIRS", 1)
+    (worst,) = blankets_of([channel], 1.0, Fraction(1))
     covering = ShuffledDivergence(worst, 300, cut=1e-12)
     for one in blankets:
         for epsilon in (0.05, 0.2, 0.4):
             assert ShuffledDivergence(one, 300, cut=1e-12)(epsilon) <= covering(epsilon) * (1 + 1e-9)
+
+
+def test_what_is_cut_off_a_tail_is_added_to_delta() -> None:
+    channel = randomized_response(1, 3)
+    (blanket,) = blankets_of([channel], channel.epsilon, Fraction(1))
+    exact = ShuffledDivergence(blanket, 2000, cut=1e-25)
+    # A cut of .01 leaves out what lies beyond about three deviations, which is all there is at large ε.
+    for epsilon in (0.0, 0.05, 0.2, 0.4):
+        assert exact(epsilon) <= ShuffledDivergence(blanket, 2000, cut=1e-2)(epsilon)
 
 
 def test_only_people_of_the_same_level_hide_each_other() -> None:

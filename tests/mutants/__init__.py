@@ -1,6 +1,6 @@
 """The planted mistakes, gathered from the files of this folder."""
 
-from mutants import broker, device, intervals, mechanisms, numbers, options, planning, promises, workers
+from mutants import broker, device, intervals, mechanisms, numbers, options, planning, promises, shuffling, workers
 from mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -13,4 +13,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *workers.MUTANTS,
     *numbers.MUTANTS,
     *intervals.MUTANTS,
+    *shuffling.MUTANTS,
 )
