@@ -20,7 +20,7 @@ from crowdveil.accounting import (
     minimum_for_amplification,
 )
 from crowdveil.accounting.composition import RULES, Release
-from crowdveil.accounting.privacy_blanket import blanket_of_epsilon, blankets_of
+from crowdveil.accounting.privacy_blanket import Blanket, blanket_of_epsilon, blankets_of
 from crowdveil.accounting.shuffled_divergence import MAX_PEOPLE, ShuffledDivergence
 from crowdveil.audit.black_box import black_box
 from crowdveil.channel import identity
@@ -74,10 +74,17 @@ def test_divergence_is_that_of_the_blanket_statistic(n: int, k: int) -> None:
         assert exact <= Fraction(divergence(epsilon)) <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**13)
 
 
-@pytest.mark.parametrize("n", [40, 4000, 400_000])
-def test_ranges_of_counts_are_taken_at_their_worst_end(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    channel = randomized_response(1.5, 4)
-    (blanket,) = blankets_of([channel], channel.epsilon, Fraction(1))
+# Both numbers vary; only the number of blanket reports; only how many of them are of the two answers.
+BOTH_VARY = Blanket(Fraction(1, 2), Fraction(3, 4), Fraction(1, 10), Fraction(1, 5))
+ONLY_C_VARIES = Blanket(Fraction(1), Fraction(3, 4), Fraction(1, 4), Fraction(0))
+ONLY_M_VARIES = Blanket(Fraction(1, 2), Fraction(3, 4), Fraction(1, 10), Fraction(4, 5))
+
+
+@pytest.mark.parametrize("blanket", [BOTH_VARY, ONLY_C_VARIES, ONLY_M_VARIES], ids=["both", "C", "m"])
+@pytest.mark.parametrize("n", [200, 4000, 400_000])
+def test_ranges_of_counts_are_taken_at_their_worst_end(
+    n: int, blanket: Blanket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fine = ShuffledDivergence(blanket, n, cut=1e-12)
     monkeypatch.setattr("crowdveil.accounting.shuffled_divergence._BINS", 12)
     coarse = ShuffledDivergence(blanket, n, cut=1e-12)
@@ -108,6 +115,14 @@ def test_bound_of_any_channel_is_not_below_any_dataset(channels: list[Channel], 
             assert worst_delta(rows, n, epsilon) <= Fraction(largest)
             # Nobody else makes it worse; cutting the common part in two does, a little.
             assert largest <= 1.1 * float(worst_delta(rows, 1, epsilon)) + 1e-9
+
+
+def test_clones_of_a_bare_epsilon_lie_below_every_row() -> None:
+    # Two rows alike and a third as far from them as ε allows: a quarter of each would be too much for it.
+    rows = [[3 << 30, 1 << 30], [3 << 30, 1 << 30], [1 << 30, 3 << 30]]
+    channel = Channel(("x", "y", "z"), ("a", "b"), 32, "prefix", Table(np.array(rows, dtype=np.uint64)))
+    clone = blanket_of_epsilon(channel.epsilon).clone
+    assert all(clone * (rows[0][y] + rows[1][y]) <= min(row[y] for row in rows) for y in (0, 1))
 
 
 def test_bound_of_a_bare_epsilon_is_not_below_any_channel_of_it() -> None:
@@ -165,6 +180,10 @@ def test_worst_of_each_number_covers_every_pair(monkeypatch: pytest.MonkeyPatch)
     (worst,) = blankets_of([channel], 1.0, Fraction(1))
     covering = ShuffledDivergence(worst, 300, cut=1e-12)
     for one in blankets:
+        assert worst.own >= one.own
+        assert worst.advantage >= one.advantage
+        assert worst.clone <= one.clone
+        assert worst.common <= one.common
         for epsilon in (0.05, 0.2, 0.4):
             assert ShuffledDivergence(one, 300, cut=1e-12)(epsilon) <= covering(epsilon) * (1 + 1e-9)
 
