@@ -11,6 +11,7 @@ from mutants import (
     planning,
     pools,
     promises,
+    shuffling,
     workers,
 )
 from mutants.mutant import Mutant
@@ -27,4 +28,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *numbers.MUTANTS,
     *intervals.MUTANTS,
     *hierarchy.MUTANTS,
+    *shuffling.MUTANTS,
 )

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from crowdveil.accounting.ledger import Budget, Ledger, Loss, OneByOne
     from crowdveil.accounting.nano import nano_down, nano_up
     from crowdveil.accounting.per_question import SpendsByQuestion, Totals, worker_totals
+    from crowdveil.accounting.shuffling import (
+        ShuffledGuarantee,
+        amplify_by_shuffling,
+        amplify_levels,
+        compose_shuffled,
+        minimum_for_amplification,
+    )
     from crowdveil.accounting.spend import Spend, cells_at_stake
     from crowdveil.accounting.sqlite import SqliteStorage
     from crowdveil.accounting.storage import Charge, MemoryStorage, Receipt, Storage
@@ -36,6 +43,7 @@ __all__ = [
     "PureLaw",
     "Receipt",
     "Release",
+    "ShuffledGuarantee",
     "Spend",
     "SpendsByQuestion",
     "SqliteStorage",
@@ -43,11 +51,15 @@ __all__ = [
     "Totals",
     "TwoLayerLaw",
     "Unprotected",
+    "amplify_by_shuffling",
+    "amplify_levels",
     "cells_at_stake",
+    "compose_shuffled",
     "delta_from_rho",
     "epsilon_from_rho",
     "gaussian_delta",
     "gaussian_epsilon",
+    "minimum_for_amplification",
     "nano_down",
     "nano_up",
     "releases",
@@ -97,6 +109,13 @@ _MODULES = {
         "SpendsByQuestion",
         "Totals",
         "worker_totals",
+    ),
+    "shuffling": (
+        "ShuffledGuarantee",
+        "amplify_by_shuffling",
+        "amplify_levels",
+        "compose_shuffled",
+        "minimum_for_amplification",
     ),
     "spend": (
         "Spend",

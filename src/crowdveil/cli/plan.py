@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from crowdveil.accounting import (
+    DEFAULT_DELTA,
+    ShuffledGuarantee,
+    amplify_by_shuffling,
+    minimum_for_amplification,
+)
 from crowdveil.cli._common import Json, Options, Participation, ScaleFlag, needed_domain, show
 from crowdveil.cli._progress import working
 from crowdveil.cli._text import tell
+from crowdveil.errors import InputError
 from crowdveil.guarantee import round_up
-from crowdveil.plan import CrowdSkill, Plan, Setting
+from crowdveil.plan import CrowdSkill, Plan, Setting, expected_answers
 from crowdveil.plan import plan as make_plan
 from crowdveil.plan.monte_carlo import RESOLUTION
+from crowdveil.plan.recommend import mechanism_channel
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledPlan:
+    """What shuffling adds to a plan, and how many people would halve the local ε (None: more than ten million)."""
+
+    guarantee: ShuffledGuarantee
+    people_for_half: int | None
 
 
 def command(
@@ -40,6 +57,16 @@ def command(
     effort: Annotated[
         float, typer.Option("--effort", help="How much to simulate: 1 takes some seconds, 0 only calculates.")
     ] = 1.0,
+    shuffled_n: Annotated[
+        int | None,
+        typer.Option("--shuffled-n", help="Print also the ε against who sees only a shuffled table of N people."),
+    ] = None,
+    dishonest_share: Annotated[
+        float, typer.Option("--dishonest-share", help="With --shuffled-n: the share of people taken to collude.")
+    ] = 0.0,
+    delta: Annotated[
+        float, typer.Option("--delta", help="With --shuffled-n: the δ of the guarantee after shuffling.")
+    ] = DEFAULT_DELTA,
     as_json: Json = False,
 ) -> None:
     """The error to expect, the workers or the ε that a target needs, or that it cannot be done, with the floor.
@@ -65,10 +92,34 @@ def command(
             max_answers=max_answers,
             effort=effort,
         )
-    show(result.to_json(), as_json=as_json, human=lambda: _print(result, target_error))
+        shuffled = (
+            None
+            if shuffled_n is None
+            else _shuffle(setting, result, max_answers, shuffled_n, dishonest_share=dishonest_share, delta=delta)
+        )
+    fields = result.to_json()
+    if shuffled is not None:
+        fields["shuffled"] = shuffled.guarantee.to_json() | {"people_for_half": shuffled.people_for_half}
+    show(fields, as_json=as_json, human=lambda: _print(result, target_error, shuffled))
 
 
-def _print(result: Plan, target: float | None) -> None:
+def _shuffle(
+    setting: Setting, result: Plan, max_answers: int | None, n: int, *, dishonest_share: float, delta: float
+) -> ShuffledPlan:
+    """The whole submission as one report: through the product of its channels, or by its ε alone where t is bounded."""
+    if n > setting.n_workers:
+        raise InputError(f"--shuffled-n must be at most the {setting.n_workers} workers who join; got {n}")
+    n_answers = expected_answers(setting.n_questions, setting.share)
+    n_reports = setting.n_questions if setting.protect_participation else n_answers
+    # Two vectors of at most t answers differ in 2t cells, which the product of all channels does not know.
+    bounded = max_answers is not None
+    submission = result.charge.epsilon if bounded else [mechanism_channel(result.mechanism, setting)] * n_reports
+    guarantee = amplify_by_shuffling(submission, n, delta=delta, dishonest_share=dishonest_share)
+    half = guarantee.local_epsilon / 2
+    return ShuffledPlan(guarantee, minimum_for_amplification(submission, half, delta, dishonest_share=dishonest_share))
+
+
+def _print(result: Plan, target: float | None, shuffled: ShuffledPlan | None) -> None:
     low, high = result.interval
     tell("feasible" if result.feasible else "not feasible")
     unit = "" if result.unit == "share" else f" {result.unit}"
@@ -82,6 +133,12 @@ def _print(result: Plan, target: float | None) -> None:
         f"whole study, per worker: ε ≤ {round_up(result.charge.epsilon)} ({result.charge.unit}): "
         f"{result.charge.sentence}"
     )
+    if shuffled is not None:
+        local = round_up(shuffled.guarantee.local_epsilon)
+        tell(f"against everybody, the broker included: ε ≤ {local}, which is what the ledger counts")
+        tell(f"after shuffling: {shuffled.guarantee}")
+        people = shuffled.people_for_half
+        tell(f"half of the local ε needs {'more than ten million' if people is None else f'at least {people}'} people")
 
 
 def _describe_needs(result: Plan) -> str:

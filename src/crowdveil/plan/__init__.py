@@ -6,7 +6,7 @@ from crowdveil.plan.design import CrowdPart, Setting
 from crowdveil.plan.level_mix import mix
 from crowdveil.plan.planner import Plan, plan
 from crowdveil.plan.population import predict_population
-from crowdveil.plan.privacy_cost import StudyCharge, study_charge
+from crowdveil.plan.privacy_cost import StudyCharge, expected_answers, study_charge
 
 __all__ = [
     "SKILLS",
@@ -16,6 +16,7 @@ __all__ = [
     "Prediction",
     "Setting",
     "StudyCharge",
+    "expected_answers",
     "mix",
     "plan",
     "predict",

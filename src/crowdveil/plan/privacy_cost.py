@@ -52,9 +52,14 @@ def study_charge(
     return StudyCharge("vector", times_up(cells, epsilon), words)
 
 
-def _of_visible_answers(epsilon: float, n_questions: int, share: float) -> StudyCharge:
+def expected_answers(n_questions: int, share: float) -> int:
+    """How many questions a worker answers on average, rounded up to whole answers."""
     # The share as it was spelled: as doubles 0.07 · 100 is above 7.
-    answers = max(1, math.ceil(Fraction(repr(float(share))) * n_questions))
+    return max(1, math.ceil(Fraction(repr(float(share))) * n_questions))
+
+
+def _of_visible_answers(epsilon: float, n_questions: int, share: float) -> StudyCharge:
+    answers = expected_answers(n_questions, share)
     words = f"{answers} × ε {round_up(epsilon)} for all answers of who answers "
     if answers == n_questions:
         words += "every question" if n_questions > 1 else "the question"
