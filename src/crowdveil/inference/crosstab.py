@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel, JointChannel
 from crowdveil.domain import Domain
-from crowdveil.errors import ChannelError, InputError
-from crowdveil.inference.joint_distribution import Difference, Fit, JointDistribution, Share, joint_patterns
-from crowdveil.inference.observations.debiasing import table_channels
+from crowdveil.errors import InputError
+from crowdveil.inference.joint_distribution import (
+    Difference,
+    Fit,
+    JointDistribution,
+    Share,
+    independent_channels,
+    joint_patterns,
+)
 from crowdveil.inference.uncertainty.summaries import LEVEL, QUANTILE
 from crowdveil.reports import Reports
 
@@ -128,7 +133,7 @@ def joint_distribution(
         worker.append(reports.workers[reports.worker[chosen]].astype(str))
         report.append(reports.report[chosen])
         channel.append(reports.channel[chosen])
-        tables.append(_independent_channels(reports))
+        tables.append(independent_channels(reports))
     _, left, right = np.intersect1d(worker[0], worker[1], assume_unique=True, return_indices=True)
     if not len(left):
         raise InputError(
@@ -153,18 +158,6 @@ def _rows_about(reports: Reports, question: Hashable) -> Array:
             fix="keep one of them",
         )
     return chosen
-
-
-def _independent_channels(reports: Reports) -> tuple[Channel, ...]:
-    """The channels; two reports that share a secret of the worker are not independent given the answers."""
-    channels = table_channels(reports.channels)
-    for channel in channels:
-        if isinstance(channel, JointChannel):
-            raise ChannelError(
-                f"reports of {channel.mechanism} share a secret of their worker, so their channels do not multiply",
-                fix="use another mechanism",
-            )
-    return channels
 
 
 def cell_shares(shape: tuple[int, int]) -> Share:

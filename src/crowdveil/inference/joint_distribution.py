@@ -19,8 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from crowdveil.channel import Channel
+from crowdveil.channel import Channel, JointChannel
+from crowdveil.errors import ChannelError
+from crowdveil.inference.observations.debiasing import table_channels
 from crowdveil.inference.uncertainty.summaries import LEVEL
+from crowdveil.reports import Reports
 
 Array = NDArray[Any]
 MAX_CYCLES = 2_000
@@ -287,6 +290,18 @@ class JointDistribution:
                 column += 1 + n_silent
         parts[0] = self._m_step(expected, constraint, value)
         return np.concatenate(parts, axis=1), log_likelihood
+
+
+def independent_channels(reports: Reports) -> tuple[Channel, ...]:
+    """The channels; two reports that share a secret of the worker are not independent given the answers."""
+    channels = table_channels(reports.channels)
+    for channel in channels:
+        if isinstance(channel, JointChannel):
+            raise ChannelError(
+                f"reports of {channel.mechanism} share a secret of their worker, so their channels do not multiply",
+                fix="use another mechanism",
+            )
+    return channels
 
 
 def joint_patterns(
