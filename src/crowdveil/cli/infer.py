@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from crowdveil.cli._common import (
@@ -34,9 +35,10 @@ from crowdveil.files import read_truth
 from crowdveil.files.cache import cache_of, read_reports_cached
 from crowdveil.files.estimates import read_start, start_beside, write_estimates, write_start, write_workers
 from crowdveil.files.write import is_parquet
-from crowdveil.inference import METHODS, Auto, Method, method
+from crowdveil.inference import METHODS, Auto, Frequency, Method, method
 from crowdveil.inference.estimation import known_truth
 from crowdveil.inference.metrics import baselines, n_scored, score
+from crowdveil.inference.poisoning import poisoning_bounds
 from crowdveil.reports import Reports
 
 # Parameters of methods that have flags of their own, since no text could spell them.
@@ -54,6 +56,9 @@ def command(
     engine: Annotated[str, typer.Option("--engine", help="Where to compute: local or spark.")] = "local",
     workers_out: Annotated[Path | None, typer.Option("--workers-out", help="Where the workers' skills go.")] = None,
     start: Annotated[Path | None, typer.Option("--start", help="An earlier estimates file to go on from.")] = None,
+    colluders: Annotated[
+        float | None, typer.Option("--colluders", help="frequency: how far that share of the workers could move it.")
+    ] = None,
     options: Options = None,
     scale: ScaleFlag = None,
     param: Annotated[list[str] | None, typer.Option("--param", help="A parameter of the method: name=value.")] = None,
@@ -72,6 +77,8 @@ def command(
     _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
     chosen, asked = _method(method_name, engine, param, known_gold), domain_of(options, scale)
+    if colluders is not None and (engine == "spark" or not isinstance(chosen, Frequency)):
+        raise InputError("--colluders bounds the shares of --method frequency", fix="name that method, without Spark")
     if engine == "spark":
         known, cluster = read_truth(truth) if truth else None, Cluster(master, remote, work, resume)
         with working("inferring on Spark", quiet=as_json):
@@ -89,6 +96,8 @@ def command(
     with working("inferring", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = _result(estimate, table, asked, truth)
+    if colluders is not None:
+        result["colluders"] = _poisoning(table, colluders)
     with working("writing", quiet=as_json):
         _write(output, workers_out, estimate, force)
     show(result, as_json=as_json, human=lambda: _tell(result, output))
@@ -148,6 +157,23 @@ def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Pat
     result |= _scored(estimate, table, truth) if truth else {}
     result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
     return result
+
+
+def _poisoning(table: Reports, colluders: float) -> dict[str, Any]:
+    """The bounds of every share that anybody reported on, the one that can be moved furthest first."""
+    bounds = poisoning_bounds(table, colluders)
+    shares = [
+        {
+            "question": str(bounds.questions[question]),
+            "option": table.domain.symbols[option],
+            "share": float(bounds.share[question, option]),
+            "low": float(bounds.low[question, option]),
+            "high": float(bounds.high[question, option]),
+        }
+        for question, option in zip(*np.nonzero(~np.isnan(bounds.share)), strict=True)
+    ]
+    shares.sort(key=lambda share: min(share["low"] - share["share"], share["share"] - share["high"]))
+    return {"share": colluders, "largest_shift": float(np.nanmax(bounds.largest_shift)), "shares": shares}
 
 
 def _scored(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
@@ -212,6 +238,13 @@ def _tell(result: dict[str, Any], output: Path) -> None:
     for line in dict.fromkeys((result["floor"], *result["warnings"])):
         if line:
             typer.echo(line)
+    if "colluders" in result:
+        furthest, moved = result["colluders"]["shares"][0], result["colluders"]["largest_shift"]
+        typer.echo(
+            f"if {result['colluders']['share']:.1%} of the workers collude, they move a share by at most "
+            f"{100 * moved:.1f} points before projection ({furthest['question']}, {furthest['option']}: "
+            f"{furthest['share']:.1%} becomes {furthest['low']:.1%} to {furthest['high']:.1%})"
+        )
     if "metrics" in result:
         typer.echo(f"scored on the {result['n_scored']} of {result['n_questions']} questions whose truth is known:")
         rows = {result["method"]: result["metrics"]} | result["baselines"]
