@@ -21,12 +21,12 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
 # would spend more time on compiling what it imports than on anything else.
 export PYTHONDONTWRITEBYTECODE :=
 # Test processes keep all processors busy between them; threads of linear algebra would only spin beside each other.
-test accuracy-channel accuracy-rest: export OPENBLAS_NUM_THREADS := 1
+test accuracy-channel accuracy-rest accuracy-joint: export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test check check-style check-types check-layers check-device format accuracy accuracy-channel \
-	accuracy-rest bench docs mutants test-spark35 lock clean packages python
+	accuracy-rest accuracy-joint bench docs mutants test-spark35 lock clean packages python
 
 help:  ## list these verbs
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,7 +57,7 @@ format: $(VENV)/.dev  ## lay out the code you changed the way ruff does
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format $(ARGS)
 
 # Two halves, because CI runs them side by side.
-accuracy: accuracy-channel accuracy-rest  ## accuracy on real crowds, read from the directory CROWDVEIL_DATA
+accuracy: accuracy-channel accuracy-rest accuracy-joint  ## accuracy on real crowds, read from the directory CROWDVEIL_DATA
 
 accuracy-channel: $(VENV)/.dev
 	$(call needs-data)
@@ -66,6 +66,11 @@ accuracy-channel: $(VENV)/.dev
 accuracy-rest: $(VENV)/.dev
 	$(call needs-data)
 	$(BIN)/python -m pytest tests/accuracy --ignore=tests/accuracy/test_channel_methods.py -s $(ARGS)
+
+# Simulated crowds: how often the intervals of cross-tabulations and agreement hold; about fifteen minutes.
+accuracy-joint: $(VENV)/.dev
+	$(BIN)/python tools/joint_coverage.py --crowds 1500
+	$(BIN)/python tools/agreement_coverage.py --crowds 2000
 
 define needs-data
 @test -d "$$CROWDVEIL_DATA" || { echo "CROWDVEIL_DATA must name the directory of datasets; got '$$CROWDVEIL_DATA'" >&2; exit 2; }

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil import Answers, Choices, Reports
-from crowdveil.channel import Channel
+from crowdveil.channel import Channel, identity
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import ChannelError, InputError
 from crowdveil.inference.crosstab import Crosstab, cell_shares, conditional_shares, crosstab, joint_distribution
 from crowdveil.inference.joint_distribution import Difference
 from crowdveil.inference.uncertainty.summaries import QUANTILE
-from crowdveil.mechanisms import mechanism
+from crowdveil.mechanisms import RandomizedResponse, mechanism
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from joint_coverage import KINDS, covered
@@ -94,6 +94,33 @@ def test_large_crowds_show_their_joint_distribution_through_any_channels(protect
     np.testing.assert_allclose(table.cells.estimate, joint, atol=0.03)
     np.testing.assert_allclose(table.inversion.estimate, joint, atol=0.03)
     assert ((table.cells.low <= joint) & (joint <= table.cells.high)).all()
+
+
+def test_protecting_and_open_channels_mix_in_one_table() -> None:
+    """Half of the workers hide also whether they answered, and a third of those skipped; the others are public."""
+    rng = np.random.default_rng(8)
+    joint = np.array([[0.35, 0.05], [0.2, 0.4]])
+    cell = rng.choice(4, 20_000, p=joint.ravel())
+    codes = np.stack([cell // 2, cell % 2], axis=1)
+    channels = (identity(YES_NO), RandomizedResponse(epsilon=2, protect_participation=True).channel(YES_NO))
+    used = np.arange(len(cell)) % 2
+    hidden = codes.copy()
+    hidden[rng.random(hidden.shape) < 1 / 3] = 2
+    law = np.cumsum(channels[1].table, axis=1)[hidden]
+    drawn = (rng.random((*hidden.shape, 1)) > law[:, :, :-1]).sum(axis=2)
+    report = np.where(used[:, None] == 1, drawn, codes)
+    rows = [
+        (int(n), name, int(report[n, side]), int(used[n])) for n in range(len(cell)) for side, name in enumerate("ab")
+    ]
+    table = crosstab(Reports.from_rows(rows, channels, YES_NO), "a", "b")
+    assert len(table.distribution.groups) == 2
+    assert table.n_workers == 20_000
+    np.testing.assert_allclose(table.cells.estimate, joint, atol=0.015)
+    np.testing.assert_allclose(table.inversion.estimate, joint, atol=0.03)
+    assert ((table.cells.low <= joint) & (joint <= table.cells.high)).all()
+    # The public half alone would have an interval √2 wider than all workers together without privacy.
+    width = (table.cells.high - table.cells.low)[1, 1]
+    assert 2 * QUANTILE * np.sqrt(0.24 / 20_000) < width < 2 * QUANTILE * np.sqrt(0.24 / 10_000) * 1.02
 
 
 def test_questions_with_other_options_stand_in_a_second_table() -> None:

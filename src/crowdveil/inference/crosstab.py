@@ -150,11 +150,12 @@ def _rows_about(reports: Reports, question: Hashable) -> Array:
     chosen = np.flatnonzero(np.isin(reports.question, codes))
     if not len(chosen):
         raise InputError(f"there is no report about the question {question!r}", fix="check the question's id")
-    workers = reports.worker[chosen]
-    if len(np.unique(workers)) < len(workers):
-        repeated = reports.workers[np.bincount(workers).argmax()]
+    # Ids are compared as text, because one of two tables may hold numbers.
+    names, times = np.unique(reports.workers[reports.worker[chosen]].astype(str), return_counts=True)
+    if (times > 1).any():
+        repeated = str(names[times.argmax()])
         raise InputError(
-            f"a worker must have one report about a question; {str(repeated)!r} has several about {question!r}",
+            f"a worker must have one report about a question; {repeated!r} has several about {question!r}",
             fix="keep one of them",
         )
     return chosen

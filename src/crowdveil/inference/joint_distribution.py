@@ -31,6 +31,8 @@ MAX_CYCLES = 2_000
 TOLERANCE = 1e-5
 """Gain of log-likelihood in one cycle below which a fit has converged; the intervals' threshold is 1.92."""
 ROOT_STEPS = 12
+MAX_PROBABILITIES = 2_000_000
+"""Doubles in one array of a fit: 16 MB."""
 _TINY = 1e-12
 
 
@@ -180,9 +182,14 @@ class JointDistribution:
 
     def interval(self, constraint: Constraint, best: Fit, level: float = LEVEL) -> tuple[Array, Array]:
         """For each quantity the values whose likelihood ratio is below the χ² quantile with one degree of freedom."""
-        estimate = constraint.estimate(best.cells)
-        bounds = constraint.bounds
-        low, high = (self._furthest(constraint, best, estimate, end, level) for end in bounds)
+        estimate, bounds = constraint.estimate(best.cells), constraint.bounds
+        # So many quantities at once that their probabilities of all patterns stay small in memory.
+        n_at_once = max(1, MAX_PROBABILITIES // max(len(group.counts) for group in self.groups))
+        low, high = np.empty_like(estimate), np.empty_like(estimate)
+        for start in range(0, len(estimate), n_at_once):
+            rows = np.arange(start, min(start + n_at_once, len(estimate)))
+            some = constraint.select(rows)
+            low[rows], high[rows] = (self._furthest(some, best, estimate[rows], end, level) for end in bounds)
         undefined = np.isnan(estimate)
         return np.where(undefined, bounds[0], low), np.where(undefined, bounds[1], high)
 
@@ -191,7 +198,7 @@ class JointDistribution:
         quantile = float(ndtri(0.5 + level / 2))
         inside = np.where(np.isnan(estimate), 0.5 * sum(constraint.bounds), estimate)
         # At the very end of the range a likelihood may be 0.
-        outside = np.full_like(inside, end) + (1e-9 if end < inside.mean() else -1e-9)
+        outside = np.full_like(inside, end) + (1e-9 if end == constraint.bounds[0] else -1e-9)
         excess_inside = np.full_like(inside, -quantile)
         excess_outside = np.sqrt(self.likelihood_ratio(constraint, outside, best)) - quantile
         reaches_end, last = excess_outside <= 0, np.zeros(len(inside))
