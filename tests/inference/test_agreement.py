@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil import Answers, Choices, Reports, Scale
+from crowdveil.channel import Channel, identity
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import ChannelError, InputError
-from crowdveil.inference.agreement import Metric, cohen_kappa, fleiss_kappa, krippendorff_alpha
-from crowdveil.mechanisms import mechanism
+from crowdveil.inference.agreement import Metric, _units, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from crowdveil.mechanisms import RandomizedResponse, mechanism
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from agreement_coverage import KINDS, covered, draw, true_coefficients
@@ -108,6 +110,26 @@ def test_raw_reports_understate_agreement_and_debiased_ones_do_not() -> None:
     assert counted.high < truth
     assert debiased.low < truth < debiased.high
     assert counted.estimate == pytest.approx(debiased.estimate * np.tanh(1) ** 2, abs=0.03)
+
+
+def test_both_disagreements_are_exactly_unbiased() -> None:
+    """All 64 outcomes of three questions, two workers and binary randomised response, weighed by their probability."""
+    domain = Choices(("no", "yes"))
+    channel = RandomizedResponse(epsilon=1).channel(domain)
+    answers = (0, 0, 0, 1, 1, 1)
+    distances = 1.0 - np.eye(2)
+
+    def disagreement(codes: tuple[int, ...], through: Channel) -> np.ndarray:
+        rows = [(f"w{n % 2}", n // 2, code, 0) for n, code in enumerate(codes)]
+        units = _units(Reports.from_rows(rows, [through], domain), distances)
+        total = units.columns(1 / (units.size - 1)).sum(axis=0)
+        return np.concatenate(units.disagreement(self_pairs=False)(total[None]))
+
+    expected = np.zeros(2)
+    for codes in itertools.product((0, 1), repeat=6):
+        probability = np.prod([channel.table[answer, code] for answer, code in zip(answers, codes, strict=True)])
+        expected += probability * disagreement(codes, channel)
+    np.testing.assert_allclose(expected, disagreement(answers, identity(domain)), atol=1e-12)
 
 
 def test_debiased_coefficients_are_right_on_average() -> None:

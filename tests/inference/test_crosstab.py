@@ -48,6 +48,12 @@ def test_answers_without_privacy_are_counted() -> None:
     np.testing.assert_allclose(table.conditional.estimate, [[1 / 3, 2 / 3], [3 / 7, 4 / 7]], atol=1e-5)
 
 
+def test_inversion_of_counted_answers_has_the_variance_of_a_share() -> None:
+    _, covariance = table_of([[10, 20], [30, 40]]).distribution.inversion()
+    share = np.array([0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(covariance, (np.diag(share) - np.outer(share, share)) / 100, atol=1e-12)
+
+
 def test_intervals_of_counted_answers_are_the_binomial_profile_likelihood_ones() -> None:
     """For 20 of 100, the values p at which 2·(20·ln(.2/p) + 80·ln(.8/(1 − p))) is the χ² quantile."""
     table = table_of([[10, 20], [30, 40]])
