@@ -27,6 +27,15 @@ def test_the_most_that_colluders_can_do_is_in_the_result(answers: Path, tmp_path
     assert "if 10.0% of the workers collude, they move a share by at most 7.5 points" in done.stdout
 
 
+def test_colluders_who_can_do_anything_are_said_to(answers: Path, tmp_path: Path) -> None:
+    reports = tmp_path / "reports.csv"
+    protected = ("--epsilon", 0.3, "--protect-participation", "--options", "no,yes", "--seed", 1)
+    done = crowdveil("perturb", answers, "-o", reports, "--mechanism", "randomized-response", *protected)
+    assert done.returncode == 0, done.stderr
+    done = crowdveil("infer", reports, "-o", tmp_path / "e.csv", "--method", "frequency", "--colluders", "0.3")
+    assert "they can make any share they like of" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -32,6 +32,8 @@ KINDS: list[Kind] = [
     ("randomized-response", 2, 3.0, 0.5),
     ("randomized-response", 3, 0.5, 1.0),
     ("randomized-response", 2, 1.0, 0.05),
+    ("randomized-response", 2, 0.3, 0.05),
+    ("randomized-response", 3, 0.3, 0.5),
     ("none", 3, 0.0, None),
 ]
 
@@ -72,10 +74,10 @@ def test_an_optimal_attack_reaches_the_bound_and_none_passes_it(kind: Kind) -> N
     bounds = poisoning_bounds(reports, COLLUDERS / (HONEST + COLLUDERS))
     n_outputs = len(table_channels(reports.channels)[0].outputs)
     rng = np.random.default_rng(3)
-    # All forge the same report; every split between two reports in twentieths; and 200 random mixtures.
+    # All forge the same report; every split between two reports; and 200 random mixtures.
     attacks = [[output] * COLLUDERS for output in range(n_outputs)]
-    for first, second in itertools.combinations(range(min(n_outputs, 8)), 2):
-        attacks += [[first] * part + [second] * (COLLUDERS - part) for part in range(5, COLLUDERS, 5)]
+    for first, second in itertools.combinations(range(min(n_outputs, 6)), 2):
+        attacks += [[first] * part + [second] * (COLLUDERS - part) for part in range(1, COLLUDERS)]
     attacks += [rng.choice(n_outputs, COLLUDERS, p=rng.dirichlet(np.full(n_outputs, 0.3))).tolist() for _ in range(200)]
     shares = np.array([share_after(reports, attack) for attack in attacks])
     assert (shares <= bounds.high + 1e-9).all()

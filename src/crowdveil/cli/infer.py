@@ -239,14 +239,18 @@ def _tell(result: dict[str, Any], output: Path) -> None:
         if line:
             typer.echo(line)
     if "colluders" in result:
-        furthest, moved = result["colluders"]["shares"][0], result["colluders"]["largest_shift"]
-        typer.echo(
-            f"if {result['colluders']['share']:.1%} of the workers collude, they move a share by at most "
-            f"{100 * moved:.1f} points before projection ({furthest['question']}, {furthest['option']}: "
-            f"{furthest['share']:.1%} becomes {furthest['low']:.1%} to {furthest['high']:.1%})"
-        )
+        typer.echo(_colluders_sentence(result["colluders"]))
     if "metrics" in result:
         typer.echo(f"scored on the {result['n_scored']} of {result['n_questions']} questions whose truth is known:")
         rows = {result["method"]: result["metrics"]} | result["baselines"]
         for name, metrics in rows.items():
             typer.echo(f"  {name:<20} " + "  ".join(f"{key} {value:.4f}" for key, value in metrics.items()))
+
+
+def _colluders_sentence(colluders: dict[str, Any]) -> str:
+    who, share = f"if {colluders['share']:.1%} of the workers collude", colluders["shares"][0]
+    if colluders["largest_shift"] >= 1:
+        return f"{who}, they can make any share they like of {share['option']} in {share['question']}"
+    becomes = f"{share['share']:.1%} becomes {share['low']:.1%} to {share['high']:.1%}"
+    moved = f"at most {100 * colluders['largest_shift']:.1f} points before projection"
+    return f"{who}, they move a share by {moved} ({share['question']}, {share['option']}: {becomes})"
