@@ -20,7 +20,7 @@ from crowdveil.inference.uncertainty.summaries import QUANTILE
 from crowdveil.mechanisms import RandomizedResponse, mechanism
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from joint_coverage import KINDS, covered
+from joint_coverage import KINDS, covered, draw
 
 YES_NO = Choices(("no", "yes"))
 
@@ -205,6 +205,22 @@ def test_fixing_a_share_at_its_estimate_loses_nothing() -> None:
     for quantity in (cell_shares((2, 2)), conditional_shares((2, 2)), difference):
         ratio = joint.likelihood_ratio(quantity, quantity.estimate(best.cells), best)
         assert (ratio < 0.01).all()
+
+
+def test_an_interval_holds_a_value_exactly_where_its_likelihood_ratio_is_small() -> None:
+    """What the measurement of coverage relies on, for cells, conditional shares and differences."""
+    for seed in range(3):
+        joint, rows, columns = draw(KINDS[5], seed)
+        table, held = crosstab(rows, "q", "q", column_reports=columns), covered(KINDS[5], seed)
+        within = joint / joint.sum(axis=1, keepdims=True)
+        difference = table.difference(*table.row_options[:2])
+        for name, interval, truth in (
+            ("cells", table.cells, joint),
+            ("conditional", table.conditional, within),
+            ("difference", difference, within[0] - within[1]),
+        ):
+            inside = (interval.low <= truth) & (truth <= interval.high)
+            assert inside.ravel().tolist() == held[name].tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
