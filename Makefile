@@ -24,12 +24,12 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
 # would spend more time on compiling what it imports than on anything else.
 export PYTHONDONTWRITEBYTECODE :=
 # Test processes keep all processors busy between them; threads of linear algebra would only spin beside each other.
-test accuracy-channel accuracy-rest accuracy-families: export OPENBLAS_NUM_THREADS := 1
+test accuracy-channel accuracy-rest accuracy-families accuracy-joint: export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test check check-style check-types check-layers check-device format accuracy accuracy-channel \
-	accuracy-rest accuracy-families bench docs mutants test-spark35 lock clean packages python
+	accuracy-rest accuracy-families accuracy-joint bench docs mutants test-spark35 lock clean packages python
 
 help:  ## list these verbs
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,11 @@ accuracy-rest: $(VENV)/.dev
 
 accuracy-families: $(VENV)/.dev  ## compare the methods for choices on the simulated families (ARGS="--seeds 5")
 	$(BIN)/python tests/accuracy/compare_methods.py $(ARGS)
+
+# Simulated crowds: how often the intervals of cross-tabulations and agreement hold; about fifteen minutes.
+accuracy-joint: $(VENV)/.dev  ## coverage of cross-tabulations and agreement
+	$(BIN)/python tools/joint_coverage.py --crowds 1500
+	$(BIN)/python tools/agreement_coverage.py --crowds 2000
 
 define needs-data
 @test -d "$$CROWDVEIL_DATA" || { echo "CROWDVEIL_DATA must name the directory of datasets; got '$$CROWDVEIL_DATA'" >&2; exit 2; }

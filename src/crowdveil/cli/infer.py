@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from crowdveil.cli._common import (
@@ -53,6 +54,9 @@ def command(
     engine: Annotated[str, typer.Option("--engine", help="Where to compute: local or spark.")] = "local",
     workers_out: Annotated[Path | None, typer.Option("--workers-out", help="Where the workers' skills go.")] = None,
     start: Annotated[Path | None, typer.Option("--start", help="An earlier estimates file to go on from.")] = None,
+    colluders: Annotated[
+        float | None, typer.Option("--colluders", help="frequency: how far that share of the workers could move it.")
+    ] = None,
     options: Options = None,
     scale: ScaleFlag = None,
     param: Annotated[list[str] | None, typer.Option("--param", help="A parameter of the method: name=value.")] = None,
@@ -79,6 +83,8 @@ def command(
     _check_outputs(output, workers_out, sources=(reports, truth, gold), here=engine != "spark", force=force)
     known_gold = read_truth(gold) if gold is not None else None
     chosen, asked = _method(method_name, engine, param, known_gold), parse_domain(options, scale)
+    if colluders is not None and (engine == "spark" or chosen.name != "frequency"):
+        raise InputError("--colluders bounds the shares of --method frequency", fix="name that method, without Spark")
     if engine == "spark":
         if normalize:
             raise InputError("--normalize is for the engine local", fix="correct the answers first, or name --options")
@@ -106,6 +112,8 @@ def command(
     with working("inferring", quiet=as_json):
         estimate = chosen.fit(table, read_start(start) if start else None)
     result = _result(estimate, table, asked, truth)
+    if colluders is not None:
+        result["colluders"] = _poisoning(table, colluders)
     with working("writing", quiet=as_json):
         _write(output, workers_out, estimate, force)
     with words_aside(output, as_json=as_json):
@@ -171,6 +179,25 @@ def _result(estimate: Estimate, table: Reports, asked: Domain | None, truth: Pat
     result |= _score(estimate, table, truth) if truth else {}
     result["warnings"] = [*result["warnings"], *_read_as_words(table, asked)]
     return result
+
+
+def _poisoning(table: Reports, colluders: float) -> dict[str, Any]:
+    """The bounds of every share that anybody reported on, the one that can be moved furthest first."""
+    from crowdveil.inference.poisoning import poisoning_bounds
+
+    bounds = poisoning_bounds(table, colluders)
+    shares = [
+        {
+            "question": str(bounds.questions[question]),
+            "option": table.domain.symbols[option],
+            "share": float(bounds.share[question, option]),
+            "low": float(bounds.low[question, option]),
+            "high": float(bounds.high[question, option]),
+        }
+        for question, option in zip(*np.nonzero(~np.isnan(bounds.share)), strict=True)
+    ]
+    shares.sort(key=lambda share: min(share["low"] - share["share"], share["share"] - share["high"]))
+    return {"share": colluders, "largest_shift": float(np.nanmax(bounds.largest_shift)), "shares": shares}
 
 
 def _score(estimate: Estimate, table: Reports, truth: Path) -> dict[str, Any]:
@@ -247,8 +274,19 @@ def _tell(result: dict[str, Any], output: Path) -> None:
     for line in dict.fromkeys((result["floor"], *result["warnings"])):
         if line:
             typer.echo(line)
+    if "colluders" in result:
+        typer.echo(_colluders_sentence(result["colluders"]))
     if "metrics" in result:
         typer.echo(f"scored on the {result['n_scored']} of {result['n_questions']} questions whose truth is known:")
         rows = {result["method"]: result["metrics"]} | result["baselines"]
         for name, metrics in rows.items():
             typer.echo(f"  {name:<20} " + "  ".join(f"{key} {value:.4f}" for key, value in metrics.items()))
+
+
+def _colluders_sentence(colluders: dict[str, Any]) -> str:
+    who, share = f"if {colluders['share']:.1%} of the workers collude", colluders["shares"][0]
+    if colluders["largest_shift"] >= 1:
+        return f"{who}, they can make any share they like of {share['option']} in {share['question']}"
+    becomes = f"{share['share']:.1%} becomes {share['low']:.1%} to {share['high']:.1%}"
+    moved = f"at most {100 * colluders['largest_shift']:.1f} points before projection"
+    return f"{who}, they move a share by {moved} ({share['question']}, {share['option']}: {becomes})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from crowdveil.reports import Reports
 Array = NDArray[Any]
 Scores = dict[str, float]
 _LARGE = 1e100
+_MAX_BINS = 1000
 
 
 def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
@@ -53,6 +55,70 @@ def constants(estimate: Estimate, truth: Mapping[Hashable, object]) -> dict[str,
         "best constant": _distances(np.full(len(numbers), np.median(numbers)), numbers),
         "mid-level": _distances(np.full(len(numbers), domain_middle(estimate.domain)), numbers),
     }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """A reliability table: for each bin of confidence, how many values, their mean confidence and their accuracy."""
+
+    count: Array
+    confidence: Array
+    accuracy: Array
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean distance of confidence and accuracy, each bin weighted by its count (expected calibration error)."""
+        filled = self.count > 0
+        distance = np.abs(self.confidence[filled] - self.accuracy[filled])
+        return float(self.count[filled] @ distance / self.count.sum())
+
+
+def brier_score(estimate: Estimate, truth: Mapping[Hashable, object]) -> float:
+    """Mean over the questions of Σ (probability − 1 at the truth, 0 elsewhere)² (Brier 1950): 0 is best, 2 worst."""
+    posterior, codes = _scored_posterior(estimate, truth)
+    return float(((posterior - (codes[:, None] == np.arange(posterior.shape[1]))) ** 2).sum(axis=1).mean())
+
+
+def log_loss(estimate: Estimate, truth: Mapping[Hashable, object]) -> float:
+    """Mean over the questions of −ln P(truth), in nats; infinite where a truth had no probability at all."""
+    posterior, codes = _scored_posterior(estimate, truth)
+    probability = np.where(codes >= 0, posterior[np.arange(len(codes)), np.maximum(codes, 0)], 0.0)
+    with np.errstate(divide="ignore"):
+        # Adding 0 turns the −0 of a perfect posterior into 0.
+        return float(-np.log(probability).mean() + 0.0)
+
+
+def reliability_table(estimate: Estimate, truth: Mapping[Hashable, object], *, n_bins: int = 10) -> Reliability:
+    """Confidence in the values beside their accuracy, in bins of equal width (DeGroot & Fienberg 1983)."""
+    if not 1 <= n_bins <= _MAX_BINS:
+        raise InputError(f"n_bins must be a whole number from 1 to {_MAX_BINS}; got {n_bins!r}")
+    posterior, codes = _scored_posterior(estimate, truth)
+    confidence = posterior.max(axis=1)
+    right = (posterior.argmax(axis=1) == codes).astype(np.float64)
+    place = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)
+    count = np.bincount(place, minlength=n_bins)
+    means = [
+        np.bincount(place, column, minlength=n_bins) / np.where(count > 0, count, np.nan)
+        for column in (confidence, right)
+    ]
+    return Reliability(count, means[0], means[1])
+
+
+def entropy(estimate: Estimate) -> Array:
+    """Entropy of the posterior of each question in nats: 0 where it is certain; NaN where nobody answered."""
+    if estimate.posterior is None:
+        raise InputError(f"method {estimate.method} has no posterior", fix="use a method for choices")
+    posterior = np.asarray(estimate.posterior, dtype=np.float64)
+    terms = np.where(posterior > 0, -posterior * np.log(np.where(posterior > 0, posterior, 1.0)), 0.0)
+    return np.where(estimate.answered, terms.sum(axis=1), np.nan)
+
+
+def _scored_posterior(estimate: Estimate, truth: Mapping[Hashable, object]) -> tuple[Array, NDArray[np.int64]]:
+    """Posterior and truth of the questions that have both; the posterior in double precision."""
+    if estimate.posterior is None:
+        raise InputError(f"method {estimate.method} has no posterior to score", fix="use a method for choices")
+    places = _places(estimate, truth)
+    return np.asarray(estimate.posterior, dtype=np.float64)[places], _codes(estimate, truth, places)
 
 
 def _places(estimate: Estimate, truth: Mapping[Hashable, object]) -> Array:

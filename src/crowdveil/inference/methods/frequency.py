@@ -55,7 +55,7 @@ class Frequency(WithoutIteration):
         n_questions, n_options = rows.n_questions, context.domain.size
         counts = count_by_channel(rows, len(channels))
         votes = plain_votes(rows, channels, n_questions, n_options)
-        shares, mass = _shares(votes, counts, channels)
+        shares, mass = unbiased_shares(votes, counts, channels)
         moments, answers = _moments(shares, mass, counts, channels), np.maximum(mass, 1e-12)[:, None]
         low, high = score_interval(votes, answers, moments)
         projected = project(shares)
@@ -76,7 +76,7 @@ class Frequency(WithoutIteration):
         }
 
 
-def _shares(votes: Array, counts: Array, channels: tuple[Channel, ...]) -> tuple[Array, Array]:
+def unbiased_shares(votes: Array, counts: Array, channels: tuple[Channel, ...]) -> tuple[Array, Array]:
     """Unbiased shares among those who answered, and how many did; even shares where that cannot be said."""
     hidden = any(channel.protects_participation for channel in channels)
     total = counts.sum(axis=0)
