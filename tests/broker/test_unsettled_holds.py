@@ -18,7 +18,7 @@ def test_a_hold_that_appears_during_a_submission_is_settled(
     from crowdveil.broker.submissions import submit as module
 
     scene = Scene(make_draft())
-    worker, begin = scene.worker(), module.write
+    worker, begin = scene.worker(), module.write_transaction
 
     @contextmanager
     def accept_first() -> Iterator[None]:

@@ -257,7 +257,7 @@ def forged_draw(broker: FixtureBroker, state: str = "waiting") -> dict[str, Any]
     study = broker.studies[journey.STUDY]
     channels = study["levels"][1]["channels"]
     reports = [{"question": name, "channel": channel, "report": 0} for name, channel in channels.items()]
-    body = {"study_sha256": studies.sha256_of(study), "level": "medium", "consent_version": 1}
+    body = {"study_sha256": studies.sha256_hex(study), "level": "medium", "consent_version": 1}
     body |= {"withdrawal_sha256": "0" * 64, "reports": reports}
     named = {
         "study": journey.STUDY,

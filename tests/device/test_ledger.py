@@ -82,7 +82,7 @@ def test_an_honest_study_is_read() -> None:
         studies.definition(protects=False, levels=("none", "low", "high")),
         studies.definition(max_answers=1),
     ):
-        assert run("studies", [studies.served(study)]) == [studies.sha256_of(study)]
+        assert run("studies", [studies.served(study)]) == [studies.sha256_hex(study)]
 
 
 def test_a_tampered_study_is_refused_for_the_right_reason() -> None:

@@ -91,7 +91,7 @@ def test_only_the_cells_that_occur_give_the_same_as_all_cells(monkeypatch: pytes
         # Pretend there are so many workers that most cells stay empty.
         return compact(block, symbol, n_symbols, n_workers * 1000, n_options)
 
-    monkeypatch.setattr("crowdveil.inference.models.categorical_em.layout_of", only_seen)
+    monkeypatch.setattr("crowdveil.inference.models.categorical_em.build_layout", only_seen)
     seen_cells = [kind(precision="float64").fit(reports).posterior for kind in (DawidSkene, OneCoin)]
     for ours, theirs in zip(all_cells, seen_cells, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)

@@ -59,7 +59,7 @@ class Alone:
     def e_pass(self, parameters: Parameters) -> Statistics:
         return self.model.e_step(None, parameters, None)[0]
 
-    def look(self, parameters: Parameters) -> Statistics:
+    def score_pass(self, parameters: Parameters) -> Statistics:
         raise AssertionError("this model never looks")
 
     def finish(self, parameters: Parameters) -> dict[str, Any]:

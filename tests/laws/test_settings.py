@@ -34,7 +34,7 @@ from crowdveil.simulate import ChoiceCrowd, ScaleCrowd
 PACKAGES = ("accounting", "inference", "mechanisms", "plan", "selection", "simulate")
 # What the library makes itself, or columns of a file, which have laws of their own.
 RESULTS = {"Charge", "Cost", "Loss", "Plan", "Prediction", "Receipt", "Release", "Selection", "StudyCharge"}
-RESULTS |= {"Candidates", "Crowd", "CrowdSkill", "History"}
+RESULTS |= {"Candidates", "Crowd", "CrowdSkill", "History", "OneByOne", "ShuffledGuarantee"}
 NEVER: list[Any] = [math.nan, "3", "", True, False, {}, b"1", 1j, object()]
 HOSTILE: list[Any] = [
     math.inf,

@@ -234,8 +234,8 @@ class _Clocked:
         self.begun.append(time.perf_counter())
         return self.session.e_pass(parameters)
 
-    def look(self, parameters: Parameters) -> Statistics:
-        return self.session.look(parameters)
+    def score_pass(self, parameters: Parameters) -> Statistics:
+        return self.session.score_pass(parameters)
 
 
 def _iteration(model: Any, session: Passes) -> float:

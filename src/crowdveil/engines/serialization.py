@@ -23,8 +23,8 @@ from crowdveil.estimate import Floor
 from crowdveil.inference.protocols import (
     Block,
     Columns,
+    HasDiagnosticsPass,
     Judged,
-    Looking,
     Model,
     Parameters,
     State,
@@ -176,8 +176,8 @@ def run_pass(packed: Packed, model: Model, parameters: Parameters) -> tuple[Stat
 
 def run_diagnostics(packed: Packed, model: Model, parameters: Parameters) -> Statistics:
     """What a model that looks once more sees in one block."""
-    assert isinstance(model, Looking)
-    return model.look(packed.block, parameters, packed.state)
+    assert isinstance(model, HasDiagnosticsPass)
+    return model.score_pass(packed.block, parameters, packed.state)
 
 
 def run_results(packed: Packed, model: Model, parameters: Parameters, floor: Floor | None = None) -> Columns:

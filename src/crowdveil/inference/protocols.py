@@ -155,13 +155,13 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Looking(Protocol):
+class HasDiagnosticsPass(Protocol):
     """A model that looks at its blocks once more when the loop has ended, for what no pass needs."""
 
-    def look(self, block: Block, parameters: Parameters, state: State) -> Statistics:
+    def score_pass(self, block: Block, parameters: Parameters, state: State) -> Statistics:
         """What is seen in the block, which stays as it is."""
 
-    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+    def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """The parameters with what was seen."""
 
 

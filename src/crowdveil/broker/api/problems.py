@@ -56,7 +56,7 @@ def too_large() -> Refusal:
 
 
 def malformed_body() -> Refusal:
-    return Refusal("malformed_body", "the request body must be a JSON document of reasonable depth and size")
+    return Refusal("malformed", "the request body must be a JSON document of reasonable depth and size")
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -64,7 +64,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return problem_response(Refusal("server_error", "something went wrong here; nothing was stored; try again"))
+    return problem_response(Refusal("failed", "something went wrong here; nothing was stored; try again"))
 
 
 def _handle_error(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -34,12 +34,12 @@ def latest(study: Study) -> dict[str, Any]:
     batch = newest(study)
     shown = json.loads(batch.estimates) | {"batch": batch.number, "day": batch.day.isoformat()}
     shown.pop("workers", None)
-    revealed = json.loads(study.gold) if study.gold and study.state == "read_published" else {}
+    revealed = json.loads(study.gold) if study.gold and study.state == "published" else {}
     return shown | {"gold": revealed.get("truths"), "gold_salt": revealed.get("salt")}
 
 
 def read_published(study: Study) -> dict[str, Any]:
-    if study.state != "read_published":
+    if study.state != "published":
         raise Refusal("wrong-state", "the results of this study are not published")
     return latest(study)
 

@@ -133,7 +133,7 @@ class SparkBlocks:
         self.passes += 1
         return total
 
-    def look(self, parameters: Parameters) -> Statistics:
+    def score_pass(self, parameters: Parameters) -> Statistics:
         model = self.model
         return self._sum_over_blocks(
             "payload", parameters=parameters, count=lambda packed, known: run_diagnostics(packed, model, known)

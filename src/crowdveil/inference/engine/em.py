@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crowdveil.inference.acceleration import extrapolate
 from crowdveil.inference.engine.local import Passes
 from crowdveil.inference.parallel import crew
-from crowdveil.inference.protocols import Looking, Model, Parameters, Settling, Statistics
+from crowdveil.inference.protocols import HasDiagnosticsPass, Model, Parameters, Settling, Statistics
 from crowdveil.progress import report_progress
 
 SLACK = 1e-6
@@ -52,8 +52,8 @@ def _run(model: Model, loop: _Loop, parameters: Parameters, max_iter: int, accel
         else:
             parameters = loop.step(parameters)
         report_progress("iterations", loop.iterations, max_iter, at_most=True, rest=loop.rest, tol=loop.tol)
-    if loop.iterations and isinstance(model, Looking):
-        parameters = model.seen(loop.session.look(parameters), parameters)
+    if loop.iterations and isinstance(model, HasDiagnosticsPass):
+        parameters = model.absorb_scores(loop.session.score_pass(parameters), parameters)
     return Run(parameters, tuple(loop.trace), loop.iterations, loop.converged, loop.warnings(max_iter))
 
 

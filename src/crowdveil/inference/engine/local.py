@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.inference.engine.blocks import blocks_for, split_blocks
 from crowdveil.inference.parallel import crew, pool_map, processors
-from crowdveil.inference.protocols import Block, Columns, Looking, Model, Parameters, State, Statistics, add
+from crowdveil.inference.protocols import Block, Columns, HasDiagnosticsPass, Model, Parameters, State, Statistics, add
 from crowdveil.reports import Reports
 from crowdveil.validation import Rule, check_settings
 
@@ -25,7 +25,7 @@ class Passes(Protocol):
     def e_pass(self, parameters: Parameters) -> Statistics:
         """The statistics of all blocks under these parameters; advances their states."""
 
-    def look(self, parameters: Parameters) -> Statistics:
+    def score_pass(self, parameters: Parameters) -> Statistics:
         """What a model that looks once more sees in all blocks."""
 
     @property
@@ -83,10 +83,10 @@ class LocalSession:
 
         return self._sum_over_blocks(count)
 
-    def look(self, parameters: Parameters) -> Statistics:
+    def score_pass(self, parameters: Parameters) -> Statistics:
         model = self.model
-        assert isinstance(model, Looking)
-        return self._sum_over_blocks(lambda index: model.look(self.blocks[index], parameters, self.states[index]))
+        assert isinstance(model, HasDiagnosticsPass)
+        return self._sum_over_blocks(lambda index: model.score_pass(self.blocks[index], parameters, self.states[index]))
 
     def finish(self, parameters: Parameters) -> Columns:
         def one(index: int) -> Columns:

@@ -88,15 +88,15 @@ class BiasAveragedModel(MessageModel):
             predicted["answers" + end] = model.predict_counts(_one(both, end), reports, classes)
         return predicted
 
-    def look(self, block: Block, parameters: Parameters, state: States) -> Statistics:
+    def score_pass(self, block: Block, parameters: Parameters, state: States) -> Statistics:
         statistics: Statistics = {}
         for end, model, each in (("", self.classes, state[0]), (_OTHER, self.leaning, state[1])):
-            statistics |= _add_suffix(model.look(block, _one(parameters, end), each), end)
+            statistics |= _add_suffix(model.score_pass(block, _one(parameters, end), each), end)
         return statistics
 
-    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        foretold = [statistics["foretold_at" + end] for end in ("", _OTHER)]
-        return self.classes.seen({"foretold_at": _average(_weights(parameters), foretold)}, parameters)
+    def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        foretold = [statistics["loo_log_predictive" + end] for end in ("", _OTHER)]
+        return self.classes.absorb_scores({"loo_log_predictive": _average(_weights(parameters), foretold)}, parameters)
 
     def finish(self, block: Block, parameters: Parameters, state: States) -> Columns:
         weights, answered = _weights(parameters), state[0].answered

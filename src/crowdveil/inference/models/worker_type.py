@@ -102,7 +102,7 @@ class TypeModel(MessageModel):
             self.empty(),
         )
 
-    def look(self, block: Block, parameters: Parameters, state: MessageState) -> Statistics:
+    def score_pass(self, block: Block, parameters: Parameters, state: MessageState) -> Statistics:
         """How well posteriors of each sureness foretell the reports."""
         known, total = self._sweep_inputs(parameters), np.zeros(len(POWERS))
         rows = np.flatnonzero(sample_questions(len(state.posterior), self.context.n_reports)[state.question])
@@ -111,7 +111,7 @@ class TypeModel(MessageModel):
             total += loo_log_predictive(state.posterior[state.question[part]], chance)
         return {"loo_log_predictive": total}
 
-    def seen(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+    def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         return with_sureness(statistics, parameters)
 
     def predict_counts(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
