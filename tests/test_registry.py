@@ -90,10 +90,10 @@ def test_an_installed_mechanism_is_made_by_its_name(site: Path) -> None:
 
 def test_the_broker_takes_only_mechanisms_that_devices_know(site: Path) -> None:
     program = """
-from crowdveil.broker.bootstrap import Place
+from crowdveil.broker.bootstrap import BrokerEnvironment
 from pathlib import Path
 import tempfile
-Place(Path(tempfile.mkdtemp())).enter()
+BrokerEnvironment(Path(tempfile.mkdtemp())).enter()
 from crowdveil.broker.studies.channels import channel_of
 from crowdveil.broker.studies.draft import Level
 from crowdveil.domain import Choices

@@ -43,8 +43,8 @@ def test_a_private_directory_is_no_matter_of_a_warning(sqlite_server: Any) -> No
 
 def test_a_database_that_was_readable_is_made_private(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from crowdveil.broker.bootstrap import Place, migrate; "
-        "Place(Path(sys.argv[1])).enter(); migrate()"
+        "import sys; from pathlib import Path; from crowdveil.broker.bootstrap import BrokerEnvironment, migrate; "
+        "BrokerEnvironment(Path(sys.argv[1])).enter(); migrate()"
     )
     database = tmp_path / "crowdveil.sqlite3"
     database.touch()
@@ -106,8 +106,8 @@ def test_the_migration_encrypts_secrets_of_an_older_version(tmp_path: Path) -> N
     program = """
 import sys
 from pathlib import Path
-from crowdveil.broker.bootstrap import Place
-Place(Path(sys.argv[1])).enter()
+from crowdveil.broker.bootstrap import BrokerEnvironment
+BrokerEnvironment(Path(sys.argv[1])).enter()
 from django.core.management import call_command
 from django.db import connection
 call_command("migrate", "identity", "0002", verbosity=0)
