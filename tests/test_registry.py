@@ -94,10 +94,10 @@ from crowdveil.broker.bootstrap import BrokerEnvironment
 from pathlib import Path
 import tempfile
 BrokerEnvironment(Path(tempfile.mkdtemp())).enter()
-from crowdveil.broker.studies.channels import channel_of
+from crowdveil.broker.studies.channels import build_channel
 from crowdveil.broker.studies.draft import Level
 from crowdveil.domain import Choices
 level = Level(name="low", mechanism="coin", epsilon="1", pay_cents=1)
-channel_of(level, Choices(("no", "yes")), protects_participation=False)
+build_channel(level, Choices(("no", "yes")), protects_participation=False)
 """
     assert "mechanism must be one of randomized-response" in run(site, "-c", program).stderr

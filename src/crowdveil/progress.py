@@ -58,8 +58,8 @@ def report_progress(
 ) -> None:
     """Tell whoever listens.
 
-    >>> with heard_by(print):
-    ...     tell("iterations", 12, 100, at_most=True, rest=3e-4, tol=1e-5)
+    >>> with progress_listener(print):
+    ...     report_progress("iterations", 12, 100, at_most=True, rest=3e-4, tol=1e-5)
     12 of at most 100 iterations, change 3.0e-04 (ends at 1e-05)
     """
     listener = _listener.get()
@@ -80,8 +80,8 @@ def progress_listener(listener: Listener | None) -> Iterator[None]:
 def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
     """The items, telling after each how many are done.
 
-    >>> with heard_by(print):
-    ...     total = sum(counted([3, 4], "numbers added"))
+    >>> with progress_listener(print):
+    ...     total = sum(count_progress([3, 4], "numbers added"))
     1 of 2 numbers added
     2 of 2 numbers added
     """

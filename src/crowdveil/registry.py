@@ -17,7 +17,7 @@ def create(family: str, kinds: Mapping[str, type[Member]], name: str, parameters
     """The member of that name with these parameters.
 
     >>> from crowdveil.mechanisms import RandomizedResponse
-    >>> made("mechanism", {"rr": RandomizedResponse}, "rr", {"sigma": 1})
+    >>> create("mechanism", {"rr": RandomizedResponse}, "rr", {"sigma": 1})
     Traceback (most recent call last):
     crowdveil.errors.InputError: mechanism rr has the parameters epsilon, protect_participation; got 'sigma'
     """
@@ -48,7 +48,7 @@ def _load_installed(family: str, name: str) -> Any:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The cure for a name that is nearly right; nothing where none is near.
 
-    >>> meant("Randomised-respons", ["none", "randomized-response"])
+    >>> did_you_mean("Randomised-respons", ["none", "randomized-response"])
     'did you mean randomized-response?'
     """
     near = get_close_matches(name.lower(), list(known), 1)

@@ -11,7 +11,7 @@ from crowdveil.domain import Choices, Domain, Scale
 def build_domain(question: dict[str, Any]) -> Domain:
     """The domain; "tick all that apply" is one choice among all subsets of its boxes.
 
-    >>> domain_of({"domain": {"type": "tick-all", "boxes": ["a", "b"]}}).symbols
+    >>> build_domain({"domain": {"type": "tick-all", "boxes": ["a", "b"]}}).symbols
     ('[]', '["a"]', '["b"]', '["a","b"]')
     """
     match question["domain"]:
@@ -45,7 +45,7 @@ def apply_skip_logic(questions: list[dict[str, Any]], answers: dict[str, Any]) -
 
     >>> why = {"id": "why", "domain": {"type": "tick-all", "boxes": ["a", "b"]}, "show_if": None}
     >>> more = why | {"id": "more", "show_if": {"question": "why", "any_of": ['["a","b"]']}}
-    >>> [list(shown([why, more], {"why": ticked, "more": []})) for ticked in (["b", "a"], ["a"])]
+    >>> [list(apply_skip_logic([why, more], {"why": ticked, "more": []})) for ticked in (["b", "a"], ["a"])]
     [['why', 'more'], ['why']]
     """
     standing: dict[str, Any] = {}
