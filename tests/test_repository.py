@@ -149,9 +149,10 @@ def test_no_source_file_has_grown_past_reading() -> None:
     assert [path.name for path in sources if len(text_of(path).splitlines()) > 400] == []
 
 
-def test_changelog_opens_with_what_is_unreleased_and_privacy_first() -> None:
+def test_changelog_has_a_heading_per_release_and_privacy_first() -> None:
     headings = re.findall(r"^##+ (.+)$", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
-    assert headings[:4] == ["Unreleased", "Privacy", "Added", "Changed"]
+    assert re.match(r"\d+\.\d+\.\d+", headings[0])
+    assert headings[1:4] == ["Privacy", "Features", "Known limits"]
 
 
 def test_a_name_that_packages_of_the_library_export_means_one_thing() -> None:
