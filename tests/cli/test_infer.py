@@ -39,8 +39,8 @@ def test_the_json_contract(study: Path) -> None:
     assert result["iterations"] > 1
     assert result["converged"] is True
     assert result["warnings"] == []
-    assert result["due_to_classes"] is None
-    assert 0 < result["sureness"] <= 1
+    assert result["class_explanation_weight"] is None
+    assert 0 < result["posterior_power"] <= 1
     assert result["metrics"]["accuracy"] > result["baselines"]["best constant"]["accuracy"]
     assert set(result["metrics"]) == {"accuracy", "f1"}
     assert set(result["baselines"]) == {"best constant", "majority"}
@@ -50,9 +50,9 @@ def test_the_json_says_how_much_is_due_to_classes() -> None:
     reports = protected(choice_crowd(1)[0], 2.0, 1)
     estimate = ChannelBP().fit(reports)
     result = estimate_json(estimate, estimate.provenance, reports.channels, "local")
-    assert result["due_to_classes"] == estimate.parameters["due_to_classes"][0]
-    assert 0 < result["due_to_classes"] < 1
-    assert result["sureness"] == estimate.provenance["sureness"]
+    assert result["class_explanation_weight"] == estimate.parameters["class_explanation_weight"][0]
+    assert 0 < result["class_explanation_weight"] < 1
+    assert result["posterior_power"] == estimate.provenance["posterior_power"]
 
 
 def test_numbers_are_scored_by_distance(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mutants.mutant import Mutant
 
-CLIPPING = "tests/inference/test_clipping.py"
+CLIPPING = "tests/inference/test_censoring.py"
 INTERVALS = "tests/inference/test_intervals_of_numbers.py"
-NUMBERS = "tests/inference/test_numbers.py"
-TRUTH_LAW = "tests/inference/test_truth_law.py"
+NUMBERS = "tests/inference/test_numeric.py"
+TRUTH_LAW = "tests/inference/test_truth.py"
 
 MUTANTS = (
     # truth law

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mutants.mutant import Mutant
 
-EVENNESS = "tests/inference/test_evenness.py"
+EVENNESS = "tests/inference/test_score_test.py"
 LEAPING = "tests/inference/test_acceleration.py"
-SHARES = "tests/inference/test_share_intervals.py"
-DOUBT = "tests/inference/test_doubt.py"
-SURENESS = "tests/inference/test_sureness.py"
-CREW = "tests/inference/test_crew.py"
+SHARES = "tests/inference/test_proportions.py"
+DOUBT = "tests/inference/test_parameter_variance.py"
+TEMPERATURE = "tests/inference/test_temperature.py"
+CREW = "tests/inference/test_parallel.py"
 
 MUTANTS = (
     Mutant(
@@ -280,13 +280,13 @@ MUTANTS = (
         DOUBT,
         "guess",
     ),
-    # sureness
+    # posterior_power
     Mutant(
         "a report that foretells itself",
         "inference/uncertainty/temperature.py",
         "np.log(likely)\n",
         "0 * np.log(likely)\n",
-        SURENESS,
+        TEMPERATURE,
         "to_a_power",
     ),
     Mutant(
@@ -294,7 +294,7 @@ MUTANTS = (
         "inference/uncertainty/temperature.py",
         "- 1 / np.sqrt(-bend)",
         "+ 1 / np.sqrt(-bend)",
-        SURENESS,
+        TEMPERATURE,
         "less_a_standard_error",
     ),
     Mutant(
@@ -302,7 +302,7 @@ MUTANTS = (
         "inference/uncertainty/temperature.py",
         "0.5 * (left - right)",
         "0.5 * (right - left)",
-        SURENESS,
+        TEMPERATURE,
         "less_a_standard_error",
     ),
     Mutant(
@@ -310,7 +310,7 @@ MUTANTS = (
         "inference/uncertainty/temperature.py",
         "raised / raised.sum(axis=1, keepdims=True)",
         "raised",
-        SURENESS,
+        TEMPERATURE,
         "tempering",
     ),
     Mutant(
@@ -318,7 +318,7 @@ MUTANTS = (
         "inference/uncertainty/temperature.py",
         "* np.uint64(2654435761) %",
         "* np.uint64(2**32 // 10) %",
-        SURENESS,
+        TEMPERATURE,
         "scattered",
     ),
     Mutant(
@@ -326,7 +326,7 @@ MUTANTS = (
         "inference/models/confusion.py",
         'return self.prior != "none"',
         "return True",
-        SURENESS,
+        TEMPERATURE,
         "to_the_letter",
     ),
     # threads between two passes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mutants.mutant import Mutant
 
-LEANING = "tests/inference/test_leaning.py"
+LEANING = "tests/inference/test_model_averaging.py"
 STARTS = "tests/inference/test_starts.py"
-PARTICIPATION = "tests/inference/test_participation.py"
+PARTICIPATION = "tests/inference/test_response_rate.py"
 
 MUTANTS = (
     # starts

@@ -132,7 +132,7 @@ def estimate_json(
         "guarantees": guarantees,
         "objective": estimate.objective,
         "floor": estimate.floor.sentence if estimate.floor else None,
-        **{name: estimate.provenance.get(name) for name in ("due_to_classes", "sureness")},
+        **{name: estimate.provenance.get(name) for name in ("class_explanation_weight", "posterior_power")},
     }
 
 

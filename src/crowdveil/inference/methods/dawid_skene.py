@@ -27,7 +27,7 @@ from crowdveil.inference.observations.likelihood import build_emission
 from crowdveil.inference.priors.crowd import votes_by_symbol
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
-from crowdveil.inference.uncertainty.temperature import sureness
+from crowdveil.inference.uncertainty.temperature import posterior_power
 from crowdveil.reports import Reports
 from crowdveil.validation import AtLeastOne, NotNegative, Number, shown
 
@@ -116,7 +116,7 @@ class DawidSkene(IterativeMethod):
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         right = np.einsum("wtt,t->w", *_read_confusion(parameters, context.domain.size))
         skills = choice_skills(right, tally, "the probability of a right answer")
-        return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
+        return Closing(skills, choice_judgement(tally, context, posterior_power=posterior_power(parameters)))
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; a worker it did not know begins as the typical one."""

@@ -58,7 +58,7 @@ from crowdveil.inference.observations.response_rate import answered_scores, shar
 from crowdveil.inference.priors.dirichlet_multinomial import STRENGTHS, Dirichlets, log_logistic
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
-from crowdveil.inference.uncertainty.temperature import sureness
+from crowdveil.inference.uncertainty.temperature import posterior_power
 from crowdveil.reports import Reports
 from crowdveil.validation import AtLeastOne, NotNegative, Number
 
@@ -346,7 +346,7 @@ class HierarchicalDawidSkene(IterativeMethod):
         confusion = self.model(context).confusions(parameters)
         right = np.einsum("wtt,t->w", confusion, np.exp(parameters["log_classes"]))
         skills = choice_skills(np.clip(right, 0.0, 1.0), tally, "the probability of a right answer")
-        return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
+        return Closing(skills, choice_judgement(tally, context, posterior_power=posterior_power(parameters)))
 
     def _start(self, reports: Reports, start: Estimate | None) -> Parameters:
         """An earlier estimate's parameters; of a worker it did not know, nothing is known."""

@@ -27,7 +27,7 @@ from crowdveil.inference.priors.crowd import CrowdPrior, coins, deviations, no_e
 from crowdveil.inference.protocols import Closing, Columns, Context, Parameters, Rows, Statistics
 from crowdveil.inference.uncertainty.information_floor import choice_judgement, choice_skills, skill_tally
 from crowdveil.inference.uncertainty.parameter_variance import coin_doubts, coin_variance, reports_per_answer
-from crowdveil.inference.uncertainty.temperature import sureness
+from crowdveil.inference.uncertainty.temperature import posterior_power
 from crowdveil.reports import Reports
 from crowdveil.validation import AtLeastOne, NotNegative, Number
 
@@ -199,7 +199,7 @@ class OneCoin(IterativeMethod):
 
     def closing(self, parameters: Parameters, tally: Statistics, context: Context) -> Closing:
         skills = choice_skills(parameters["skill"], tally, "the probability of a right answer")
-        return Closing(skills, choice_judgement(tally, context, sureness=sureness(parameters)))
+        return Closing(skills, choice_judgement(tally, context, posterior_power=posterior_power(parameters)))
 
 
 def one_coin_start(method: Method, reports: Reports, start: Estimate | None) -> Parameters:

@@ -19,10 +19,10 @@ from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs
 from crowdveil.inference.uncertainty.temperature import (
     POWERS,
     loo_log_predictive,
+    posterior_power,
     sample_questions,
-    sureness,
     temper,
-    with_sureness,
+    with_posterior_power,
 )
 
 Array = NDArray[Any]
@@ -45,7 +45,7 @@ class ChoiceModel(ABC):
     remembers: ClassVar[bool] = False
     by_worker: ClassVar[tuple[str, ...]]
     shared: ClassVar[tuple[str, ...]] = ("log_classes",)
-    kept: ClassVar[tuple[str, ...]] = ("sureness", "known")
+    kept: ClassVar[tuple[str, ...]] = ("posterior_power", "known")
 
     @abstractmethod
     def logs(self, parameters: Parameters, layout: Layout) -> Array:
@@ -113,7 +113,7 @@ class ChoiceModel(ABC):
         return statistics | {"classes": classes, "log_likelihood": np.array(objective)}, layout
 
     def score_pass(self, block: Block, parameters: Parameters, layout: Layout) -> Statistics:
-        """How well posteriors of each sureness foretell the reports."""
+        """How well posteriors of each posterior_power foretell the reports."""
         if not self.tempers:
             return {"loo_log_predictive": np.zeros(len(POWERS)), "known": np.zeros(2)}
         cell, question = layout.find_rows(sample_questions(block.n_questions, self.context.n_reports))
@@ -127,14 +127,14 @@ class ChoiceModel(ABC):
         )
 
     def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        return with_known(statistics, with_sureness(statistics, parameters))
+        return with_known(statistics, with_posterior_power(statistics, parameters))
 
     def finish(self, block: Block, parameters: Parameters, layout: Layout) -> Columns:
         posterior, _, _ = self._posterior(block, parameters, layout)
         posterior = self.leave_one_out(posterior, parameters, layout)
         variance = np.empty_like(posterior)
         kernels().sweep_logs(layout, self.doubt(parameters, layout), variance)
-        power = sureness(parameters)
+        power = posterior_power(parameters)
         # In pieces, so that what is computed on the way never takes as much memory as the results.
         parts = []
         for rows in pieces(len(posterior), 1 << 15):

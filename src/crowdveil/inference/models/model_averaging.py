@@ -18,25 +18,25 @@ from crowdveil.inference.models.message_passing import MessageModel
 from crowdveil.inference.models.worker_type import SETTLING, TypeModel
 from crowdveil.inference.protocols import Block, Columns, Judgement, Parameters, State, Statistics
 from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs
-from crowdveil.inference.uncertainty.temperature import sureness, temper
+from crowdveil.inference.uncertainty.temperature import posterior_power, temper
 
 Array = NDArray[Any]
 States = tuple[MessageState, MessageState]
 _OTHER = "_if_leaning"
-_BOTH = ("share", "sureness")
+_BOTH = ("share", "posterior_power")
 """What does not depend on the explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BiasAveragedModel(MessageModel):
-    """Parameters: those of both explanations, and `due_to_classes`, the weight of the first."""
+    """Parameters: those of both explanations, and `class_explanation_weight`, the weight of the first."""
 
     classes: TypeModel
     leaning: TypeModel
 
     by_worker: ClassVar[tuple[str, ...]] = tuple(name + end for end in ("", _OTHER) for name in TypeModel.by_worker)
     shared: ClassVar[tuple[str, ...]] = tuple(name + end for end in ("", _OTHER) for name in TypeModel.shared)
-    kept: ClassVar[tuple[str, ...]] = (*TypeModel.kept, "due_to_classes")
+    kept: ClassVar[tuple[str, ...]] = (*TypeModel.kept, "class_explanation_weight")
     # A fit with learned classes knows only of the first explanation.
     spare: ClassVar[tuple[str, ...]] = tuple(name + _OTHER for name in (*TypeModel.by_worker, *TypeModel.shared))
 
@@ -76,7 +76,7 @@ class BiasAveragedModel(MessageModel):
         second = self.leaning.m_step(_one(statistics, _OTHER), _one(parameters, _OTHER))
         both = _add_suffix(first, "") | _add_suffix(second, _OTHER)
         weight = np.array([sigmoid(float(statistics["ahead"]))])
-        return both | self._predict_counts(both, statistics) | {"due_to_classes": weight}
+        return both | self._predict_counts(both, statistics) | {"class_explanation_weight": weight}
 
     def _predict_counts(self, both: Parameters, statistics: Statistics) -> dict[str, Array]:
         """The answers that each explanation expects of the reports as a whole."""
@@ -102,7 +102,7 @@ class BiasAveragedModel(MessageModel):
         weights, answered = _weights(parameters), state[0].answered
         mixed = _average(weights, [each.posterior for each in state])
         value, _ = choose_map(mixed.astype(np.float64), answered)
-        posterior = temper(mixed.astype(self.precision), sureness(parameters))
+        posterior = temper(mixed.astype(self.precision), posterior_power(parameters))
         confidence = np.where(answered, posterior.max(axis=1).astype(np.float64), 0.0)
         bounds = [
             model.bounds(value, _one(parameters, end), each)
@@ -116,7 +116,9 @@ class BiasAveragedModel(MessageModel):
     def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         known = {**parameters, "log_classes": self._log_classes(parameters)}
         diagnostics = self.classes.judgement(known, by_channel)
-        return replace(diagnostics, facts={**diagnostics.facts, "due_to_classes": float(_weights(parameters)[0])})
+        return replace(
+            diagnostics, facts={**diagnostics.facts, "class_explanation_weight": float(_weights(parameters)[0])}
+        )
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
         return self.classes.prior(answered, {"log_classes": self._log_classes(parameters)})
@@ -149,7 +151,7 @@ def sigmoid(ahead: float) -> float:
 
 
 def _weights(parameters: Parameters) -> tuple[float, float]:
-    due = float(parameters["due_to_classes"][0]) if "due_to_classes" in parameters else 0.5
+    due = float(parameters["class_explanation_weight"][0]) if "class_explanation_weight" in parameters else 0.5
     return due, 1 - due
 
 

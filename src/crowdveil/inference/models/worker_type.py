@@ -22,10 +22,10 @@ from crowdveil.inference.uncertainty.summaries import choose_map, normalize_logs
 from crowdveil.inference.uncertainty.temperature import (
     POWERS,
     loo_log_predictive,
+    posterior_power,
     sample_questions,
-    sureness,
     temper,
-    with_sureness,
+    with_posterior_power,
 )
 
 Array = NDArray[Any]
@@ -53,7 +53,7 @@ class TypeModel(MessageModel):
     damping: float
 
     shared: ClassVar[tuple[str, ...]] = ("log_types", "log_classes")
-    kept: ClassVar[tuple[str, ...]] = (*MessageModel.kept, "sureness")
+    kept: ClassVar[tuple[str, ...]] = (*MessageModel.kept, "posterior_power")
 
     def begin(self, block: Block) -> MessageState:
         symbol = self.emission.symbols(block.report, block.channel)
@@ -103,7 +103,7 @@ class TypeModel(MessageModel):
         )
 
     def score_pass(self, block: Block, parameters: Parameters, state: MessageState) -> Statistics:
-        """How well posteriors of each sureness foretell the reports."""
+        """How well posteriors of each posterior_power foretell the reports."""
         known, total = self._sweep_inputs(parameters), np.zeros(len(POWERS))
         rows = np.flatnonzero(sample_questions(len(state.posterior), self.context.n_reports)[state.question])
         for part in np.split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
@@ -112,7 +112,7 @@ class TypeModel(MessageModel):
         return {"loo_log_predictive": total}
 
     def absorb_scores(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        return with_sureness(statistics, parameters)
+        return with_posterior_power(statistics, parameters)
 
     def predict_counts(self, parameters: Parameters, reports: Array, classes: Array) -> Array:
         """How often each option is to be expected as an answer: of all who report, each by the number of reports."""
@@ -200,7 +200,7 @@ class TypeModel(MessageModel):
 
     def finish(self, block: Block, parameters: Parameters, state: MessageState) -> Columns:
         value, _ = choose_map(state.posterior.astype(np.float64), state.answered)
-        posterior = temper(state.posterior.copy(), sureness(parameters))
+        posterior = temper(state.posterior.copy(), posterior_power(parameters))
         confidence = np.where(state.answered, posterior.max(axis=1).astype(np.float64), 0.0)
         low, high = self.bounds(value, parameters, state)
         return {"posterior": posterior, "value": value, "confidence": confidence, "low": low, "high": high}
@@ -208,7 +208,7 @@ class TypeModel(MessageModel):
     def judgement(self, parameters: Parameters, by_channel: Array) -> Judgement:
         channels = table_channels(self.context.channels)
         floor = fano_floor(channels, by_channel / max(self.context.n_questions, 1), np.exp(parameters["log_classes"]))
-        facts = {"sureness": sureness(parameters)}
+        facts = {"posterior_power": posterior_power(parameters)}
         return Judgement(floor, () if floor.informative else (floor.sentence,), facts)
 
     def prior(self, answered: NDArray[np.bool_], parameters: Parameters) -> Columns:
@@ -237,8 +237,10 @@ class TypeModel(MessageModel):
             hit = options[what, option[question]]
             chance = share * (able * hit + (1 - able) * even) + (1 - share) * empty[what]
             slope += sign * share * (hit - even) / np.maximum(chance, 1e-12)
-        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * sureness(parameters)
-        posterior = temper(state.posterior, sureness(parameters))
+        spread = np.sqrt(np.bincount(question, slope**2 * variance[who], minlength=len(value))) * posterior_power(
+            parameters
+        )
+        posterior = temper(state.posterior, posterior_power(parameters))
         return odds_interval(posterior, top, spread, value >= 0)
 
 

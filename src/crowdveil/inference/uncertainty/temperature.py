@@ -60,23 +60,23 @@ def fit_posterior_power(foretold: Array) -> float:
     return float(2.0 ** (-np.clip(vertex, 0, len(foretold) - 1) / 4))
 
 
-def temper(posterior: Array, sureness: float) -> Array:
-    """Posteriors to the power of `sureness`; what is certain stays so, and what is likeliest stays likeliest."""
-    if sureness == 1:
+def temper(posterior: Array, posterior_power: float) -> Array:
+    """Posteriors to the power of `posterior_power`; what is certain stays so, and what is likeliest stays likeliest."""
+    if posterior_power == 1:
         return posterior
-    raised = posterior**sureness
+    raised = posterior**posterior_power
     softer: Array = raised / raised.sum(axis=1, keepdims=True)
     return softer
 
 
-def sureness(parameters: Parameters) -> float:
+def posterior_power(parameters: Parameters) -> float:
     """The power of the posteriors; 1 before the reports were asked for it."""
-    return float(parameters["sureness"][0]) if "sureness" in parameters else 1.0
+    return float(parameters["posterior_power"][0]) if "posterior_power" in parameters else 1.0
 
 
-def with_sureness(statistics: Statistics, parameters: Parameters) -> Parameters:
+def with_posterior_power(statistics: Statistics, parameters: Parameters) -> Parameters:
     """The parameters with the power that the statistics speak for."""
-    return {**parameters, "sureness": np.array([fit_posterior_power(statistics["loo_log_predictive"])])}
+    return {**parameters, "posterior_power": np.array([fit_posterior_power(statistics["loo_log_predictive"])])}
 
 
 def sample_questions(n_questions: int, n_reports: int) -> NDArray[np.bool_]:

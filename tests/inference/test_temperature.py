@@ -86,12 +86,12 @@ def misleading(seed: int, *, part: float) -> tuple[Answers, np.ndarray]:
 def test_questions_that_mislead_make_posteriors_less_sure_and_better_calibrated(name: str) -> None:
     answers, truth = misleading(3, part=0.4)
     estimate = method(name).fit(Reports.unprotected(answers))
-    sureness = estimate.provenance["sureness"]
-    assert isinstance(sureness, float)
-    assert sureness < 0.7
+    posterior_power = estimate.provenance["posterior_power"]
+    assert isinstance(posterior_power, float)
+    assert posterior_power < 0.7
     assert estimate.posterior is not None
     right = estimate.value == truth
-    before = temper(np.maximum(estimate.posterior.astype(np.float64), 1e-30), 1 / sureness).max(axis=1)
+    before = temper(np.maximum(estimate.posterior.astype(np.float64), 1e-30), 1 / posterior_power).max(axis=1)
     assert calibration_error(estimate.confidence, right) < 0.9 * calibration_error(before, right)
     np.testing.assert_array_equal(estimate.value, estimate.posterior.argmax(axis=1))
     assert (estimate.low <= estimate.confidence).all()
@@ -102,13 +102,13 @@ def test_a_peer_and_a_paper_are_followed_to_the_letter() -> None:
     answers, _ = misleading(3, part=0.4)
     two = replace(answers, answer=answers.answer % 2, domain=Choices(("a", "b")))
     for fitted in (method("dawid-skene", prior="none"), method("private-dawid-skene")):
-        assert fitted.fit(Reports.unprotected(two)).parameters["sureness"] == 1
+        assert fitted.fit(Reports.unprotected(two)).parameters["posterior_power"] == 1
 
 
 @pytest.mark.parametrize("classes", ["weighed", "learned", "even"])
 def test_where_skills_explain_the_answers_nothing_is_taken_back(classes: str) -> None:
     answers, _ = misleading(4, part=0.0)
-    assert ChannelBP(classes=classes).fit(Reports.unprotected(answers)).provenance["sureness"] > 0.85  # type: ignore[operator, arg-type]
+    assert ChannelBP(classes=classes).fit(Reports.unprotected(answers)).provenance["posterior_power"] > 0.85  # type: ignore[operator, arg-type]
 
 
 @pytest.mark.parametrize("noise", range(5))

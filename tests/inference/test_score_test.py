@@ -67,7 +67,7 @@ def test_what_only_the_next_sweep_needs_is_not_kept() -> None:
     reports, _ = lopsided(1)
     kept = set(ChannelBP().fit(reports).parameters)
     assert not {name for name in kept if name.startswith(("before", "reach", "held", "answers"))}
-    assert {"belief", "share", "due_to_classes"} <= kept
+    assert {"belief", "share", "class_explanation_weight"} <= kept
 
 
 @pytest.mark.parametrize("epsilon", [None, 4.0])

@@ -34,25 +34,25 @@ def crowd(
     return Answers(worker, question, answer, np.arange(60), np.arange(n_questions), Choices(("a", "b"))), truth
 
 
-def due_to_classes(reports: Reports) -> float:
-    return float(ChannelBP().fit(reports).parameters["due_to_classes"][0])
+def class_explanation_weight(reports: Reports) -> float:
+    return float(ChannelBP().fit(reports).parameters["class_explanation_weight"][0])
 
 
 @pytest.mark.parametrize("epsilon", [None, 2.0, 1.0])
 def test_lopsided_classes_are_told_from_a_leaning(epsilon: float | None) -> None:
     answers, _ = crowd(1, PLAIN, 0.8, n_questions=2000, per_question=12)
-    assert due_to_classes(reported(answers, epsilon, 1)) > 0.95
+    assert class_explanation_weight(reported(answers, epsilon, 1)) > 0.95
 
 
 def test_a_leaning_is_told_from_lopsided_classes() -> None:
     """Where noise is strong; with less of it the law of types shows the leaning even if classes are learned."""
     answers, _ = crowd(1, LEANING, 0.5, n_questions=2000, per_question=12)
-    assert due_to_classes(reported(answers, 1.0, 1)) < 0.2
+    assert class_explanation_weight(reported(answers, 1.0, 1)) < 0.2
 
 
 def test_answers_as_often_one_as_the_other_do_not_tell() -> None:
     answers, _ = crowd(2, PLAIN, 0.5, n_questions=500, per_question=5)
-    assert due_to_classes(reported(answers, 1.0, 2)) == pytest.approx(0.5, abs=0.2)
+    assert class_explanation_weight(reported(answers, 1.0, 2)) == pytest.approx(0.5, abs=0.2)
 
 
 @pytest.mark.parametrize("gold", [-1, 1])
@@ -119,7 +119,7 @@ def test_frequencies_that_shrinkage_hides_do_not_decide() -> None:
         question = np.repeat(np.arange(500), 7)
         answer = np.where(rng.random(len(worker)) < 0.5, truth[question], rng.integers(0, 4, len(worker)))
         answers = Answers(worker, question, answer, np.arange(80), np.arange(500), Choices(tuple("abcd")))
-        found.append(due_to_classes(reported(answers, 0.5, seed)))
+        found.append(class_explanation_weight(reported(answers, 0.5, seed)))
     assert np.mean(found) > 0.35
 
 
@@ -129,7 +129,7 @@ def test_an_explanation_that_is_behind_comes_to_rest_before_it_is_judged() -> No
     model = ChannelBP().model(table_context(reported(answers, 1.0, 3)))
     statistics = {"moved": 5.0, "questions": 10.0, "moved_if_leaning": 0.1, "questions_if_leaning": 10.0}
     arrays = {name: np.array(value) for name, value in statistics.items()}
-    assert model.measure(arrays, {"due_to_classes": np.zeros(1)}) == 0.5
+    assert model.measure(arrays, {"class_explanation_weight": np.zeros(1)}) == 0.5
 
 
 def test_few_who_answer_much_count_by_their_reports() -> None:
@@ -144,7 +144,7 @@ def test_few_who_answer_much_count_by_their_reports() -> None:
         worker = np.concatenate([some, np.tile(np.arange(300, 304), 400)])
         answer = np.concatenate([answers.answer, (rng.random(1600) >= 0.9).astype(np.int64)])
         crowded = Answers(worker, question, answer, np.arange(304), np.arange(400), answers.domain)
-        found.append(due_to_classes(reported(crowded, 2.0, seed)))
+        found.append(class_explanation_weight(reported(crowded, 2.0, seed)))
     assert 0.2 < np.mean(found) < 0.8
 
 
@@ -167,13 +167,13 @@ def test_what_frequencies_foretell_goes_by_each_workers_own_share() -> None:
 def test_nobody_and_nothing_do_not_tell() -> None:
     none = np.empty(0, dtype=np.int64)
     nobody = Answers(none, none, none, none, none, Choices(("a", "b")))
-    assert due_to_classes(reported(nobody, 1.0, 1)) == 0.5
+    assert class_explanation_weight(reported(nobody, 1.0, 1)) == 0.5
 
 
 def test_results_mix_both_explanations() -> None:
     answers, _ = crowd(4, LEANING, 0.7, n_questions=120, per_question=6)
     estimate = ChannelBP().fit(reported(answers, 0.5, 4))
-    assert 0.05 < estimate.provenance["due_to_classes"] < 0.95  # type: ignore[operator]
+    assert 0.05 < estimate.provenance["class_explanation_weight"] < 0.95  # type: ignore[operator]
     assert estimate.posterior is not None
     np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1, rtol=1e-5)
     assert (estimate.low <= estimate.confidence + 1e-6).all()
@@ -208,7 +208,7 @@ def test_beliefs_and_classes_count_by_the_weight_of_their_explanation() -> None:
     model = ChannelBP().model(table_context(reported(answers, 0.5, 4)))
     logs = {"belief": [[0.5, 0.5]], "belief_if_leaning": [[0.9, 0.1]]}
     logs |= {"log_classes": [0.75, 0.25], "log_classes_if_leaning": [0.5, 0.5]}
-    parameters = {name: np.log(shares) for name, shares in logs.items()} | {"due_to_classes": np.array([0.8])}
+    parameters = {name: np.log(shares) for name, shares in logs.items()} | {"class_explanation_weight": np.array([0.8])}
     assert read_belief(parameters) == pytest.approx(np.array([[0.8 * 0.5 + 0.2 * 0.9, 0.8 * 0.5 + 0.2 * 0.1]]))
     found = model.prior(np.array([True, False]), parameters)
     assert found["posterior"] == pytest.approx(np.array([[0.7, 0.3]] * 2))
