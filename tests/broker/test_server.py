@@ -168,6 +168,34 @@ def test_who_does_not_read_a_reply_keeps_nobody_waiting(serve: Serve) -> None:
         assert ask(port).endswith(b"\r\n\r\n6")
 
 
+class UnreadReply:
+    """A connection with a reply in its buffer and no activity since its request: what waitress keeps of it."""
+
+    total_outbufs_len, last_activity, request, requests = 1, 0.0, None, (1,)
+    closed = False
+
+    def handle_close(self) -> None:
+        self.closed = True
+
+
+def test_a_late_reply_has_as_much_time_to_be_read_as_an_early_one(django_here: Path) -> None:
+    """A request that waited for a thread longer than a reader may was cut off in the middle of its reply."""
+    from crowdveil.broker import server
+
+    with server.listen("127.0.0.1", 0) as listener:
+        http_server = server.http_server(count_body, listener, threads=1)
+        reply, now = UnreadReply(), 1000.0
+        http_server.active_channels[-1] = reply
+        http_server.maintenance(now)
+        http_server.maintenance(now + server.MAX_IDLE_SECONDS)
+        assert not reply.closed
+        http_server.maintenance(now + server.MAX_IDLE_SECONDS + 1)
+        assert reply.closed
+        http_server.active_channels.clear()
+        http_server.task_dispatcher.shutdown()
+        http_server.trigger.close()
+
+
 def test_a_request_in_pieces_is_put_together_and_another_may_follow(serve: Serve) -> None:
     with connect(serve(), HEAD) as connection:
         for piece in (b"Content-Le", b"ngth: 4\r\n\r", b"\nab", b"cd"):

@@ -54,6 +54,7 @@ class HttpServer(TcpWSGIServer):
     ) -> None:
         self._supervisor = supervisor
         self._arriving_since: dict[Any, float] = {}
+        self._unread_since: dict[Any, float] = {}
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
         super().__init__(application, {}, True, listener, None, adjustments, address, bind_socket=False)
 
@@ -63,10 +64,15 @@ class HttpServer(TcpWSGIServer):
         if self._supervisor is not None and os.getppid() != self._supervisor:
             raise SystemExit
         channels = list(self.active_channels.values())
+        # Since when a reply waits for its reader: a request that was answered late has a reply that is not late at all.
+        waiting, self._unread_since = self._unread_since, {}
         for channel in channels:
-            if channel.total_outbufs_len and channel.last_activity < now - MAX_IDLE_SECONDS:
-                # At once: waitress would wait until the socket takes more.
-                channel.handle_close()
+            if channel.total_outbufs_len:
+                since = max(waiting.get(channel, now), channel.last_activity)
+                self._unread_since[channel] = since
+                if since < now - MAX_IDLE_SECONDS:
+                    # At once: waitress would wait until the socket takes more.
+                    channel.handle_close()
         arriving = [channel for channel in channels if channel.request is not None]
         known = self._arriving_since
         self._arriving_since = {channel.request: known.get(channel.request, now) for channel in arriving}
