@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from browser.conftest import PHONE
 from browser.test_access import in_light_and_dark, on_the_smallest_phone
 from playwright.sync_api import BrowserContext, Page, expect
 from typer.testing import CliRunner
+from waiting import until
 
 from crowdveil.cli import app
-from crowdveil.client import Worker
+from crowdveil.client import ProblemError, Worker
 
 pytestmark = pytest.mark.slow
 MOVED_SIDEWAYS = """() => [...document.querySelectorAll(".scroll")]
@@ -84,6 +86,7 @@ def answered(server: Server, token: str, homes: Path) -> str:
     study = str(broker.call("POST", "/requester/studies", wanted)["id"])
     broker.call("POST", f"/requester/studies/{study}/open")
     answer_as_crowd(server, study, new_home(homes, "crowd"), somebodys, N_WORKERS)
+    until(partial(read_results, broker, study))
     return study
 
 
@@ -386,6 +389,16 @@ def sentences(context: str, language: str) -> list[re.Pattern[str]]:
     return [re.compile(r"[\d.,]+".join(map(re.escape, parts)), re.I) for parts in escaped]
 
 
+def read_results(broker: Any, study: str) -> Any:
+    """The results, or None while another thread of the broker is estimating."""
+    try:
+        return broker.call("GET", f"/requester/studies/{study}/results")
+    except ProblemError as refused:
+        if refused.code != "below-minimum":
+            raise
+        return None
+
+
 @pytest.fixture(scope="module")
 def by_protection(server: Server, token: str, homes: Path) -> dict[str, str]:
     """Studies whose answers were all sent as they are, or some of them, or none."""
@@ -396,11 +409,12 @@ def by_protection(server: Server, token: str, homes: Path) -> dict[str, str]:
     made = {}
     for name, crowd in crowds.items():
         offered = [bare] if name == "none-only" else [bare, low]
-        asked = draft(title=name, questions=questions(), levels=offered, minimum_n=10, linkable=True)
+        asked = draft(title=name, questions=questions(), levels=offered, minimum_n=12, linkable=True)
         made[name] = str(broker.call("POST", "/requester/studies", asked)["id"])
         broker.call("POST", f"/requester/studies/{made[name]}/open")
         for level, n_workers in crowd.items():
             answer_as_crowd(server, made[name], new_home(homes, f"{name}-{level}"), somebodys, n_workers, level)
+        until(partial(read_results, broker, made[name]))
     return made
 
 
