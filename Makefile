@@ -46,6 +46,7 @@ check: check-types check-style check-layers check-device  ## ruff, mypy, import 
 
 check-style: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 check-types: $(VENV)/.dev
 	$(BIN)/mypy

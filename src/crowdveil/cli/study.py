@@ -258,9 +258,7 @@ def _document(path: Path) -> Any:
 
 
 def _tell_score(worker: dict[str, Any]) -> None:
-    echo(
-        f"{worker['worker'][:16]}  {worker['score']} [{worker['low']}, {worker['high']}] on {worker['n_gold']} gold"
-    )
+    echo(f"{worker['worker'][:16]}  {worker['score']} [{worker['low']}, {worker['high']}] on {worker['n_gold']} gold")
 
 
 def _tell(study: dict[str, Any], *, as_json: bool) -> None:

@@ -19,9 +19,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 _registry = CollectorRegistry()
 _requests = Counter("crowdveil_requests", "Requests answered.", ["method", "route", "status"], registry=_registry)
 _seconds = Counter("crowdveil_request_seconds", "Time spent.", ["method", "route"], registry=_registry)
-_clock = Gauge(
-    "crowdveil_clock_trusted", "0 after a jump of the clock.", registry=_registry, multiprocess_mode="min"
-)
+_clock = Gauge("crowdveil_clock_trusted", "0 after a jump of the clock.", registry=_registry, multiprocess_mode="min")
 _version = Gauge("crowdveil_info", "The running version.", ["version"], registry=_registry, multiprocess_mode="max")
 
 
