@@ -70,5 +70,5 @@ def test_every_public_name_is_there(name: str) -> None:
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'crowdveil' has no attribute 'Glad'"):
-        _ = crowdveil.Glad  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="module 'crowdveil' has no attribute 'Ebcc'"):
+        _ = crowdveil.Ebcc  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.bench._measure import PER_WORKER, crowd, in_process, per_iteration, row
+from crowdveil.bench._measure import PER_WORKER, crowd, in_process, measure_cpu, per_iteration, row
 from crowdveil.bench._whole_job import whole_job
 from crowdveil.channel import identity
 from crowdveil.domain import Scale
@@ -35,6 +35,7 @@ def parts(quick: bool) -> dict[str, Callable[[], Iterable[dict[str, Any]]]]:
     return {
         "start-up": _start_up,
         "agreement": lambda: _agreement(min(small, 100_000)),
+        "parity": lambda: (row for name in _CONVERGED for row in _parity(name, min(small, 4_000))),
         "integer-ids": lambda: [_iteration("dawid-skene", "DawidSkene", small, text_ids=False)],
         "text-ids": lambda: [_iteration("dawid-skene", "DawidSkene", small, text_ids=True)],
         "one-coin": lambda: [_iteration("one-coin", "OneCoinDawidSkene", small, text_ids=False)],
@@ -133,6 +134,40 @@ def _agreement(n: int) -> Iterator[dict[str, Any]]:
     theirs = theirs.reindex(index=range(reports.n_questions), columns=range(4)).fillna(0.0).to_numpy()
     difference = max(float(np.abs(double.posterior - theirs).max()), 1e-16)
     yield row(case, n, difference, 1e-8, "promised limit", unit="")
+
+
+_CONVERGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "glad": ("GLAD", {"n_iter": 300, "tol": 1e-13, "m_step_max_iter": 200, "m_step_tol": 1e-12}),
+    "mace": ("MACE", {"method": "em", "n_iter": 1000, "n_restarts": 1}),
+}
+"""crowd-kit's class and the settings with which it runs to convergence."""
+
+
+def _parity(name: str, n: int) -> Iterator[dict[str, Any]]:
+    """Posteriors and labels beside crowd-kit's where both have converged, and the processor time of both fits.
+
+    The likelihood has several maxima, and the two programs may end at different ones: hence the median.
+    """
+    kind, settings = _CONVERGED[name]
+    peer, reports = _peer(kind), crowd(n)
+    if peer is None:
+        yield row(f"{name}, median difference of posteriors", n, np.nan, None, _peer_name(), unit="")
+        return
+    converged = method(name, max_iter=20_000, tol=0.0)
+    converged.fit(crowd(200))  # what must be compiled or loaded is not timed
+    ours, theirs = (
+        measure_cpu(lambda: converged.fit(reports)),
+        measure_cpu(lambda: peer(**settings).fit(_frame(reports))),
+    )
+    yield row(f"{name}, fit to convergence", n, ours, theirs, _peer_name(), unit="s")
+    estimate, probabilities = converged.fit(reports), peer(**settings).fit(_frame(reports)).probas_
+    probabilities = probabilities.reindex(index=reports.questions.tolist(), columns=range(4)).fillna(0.0).to_numpy()
+    difference = np.median(np.abs(estimate.posterior - probabilities).max(axis=1))
+    yield row(
+        f"{name}, median difference of posteriors", n, max(float(difference), 1e-16), 1e-6, "promised limit", unit=""
+    )
+    differ = int((probabilities.argmax(axis=1) != estimate.value).sum())
+    yield row(f"{name}, labels that differ", n, differ, None, _peer_name(), unit="questions")
 
 
 _START_UP = """

@@ -10,7 +10,9 @@ from crowdveil.inference.methods.channel_bp import ChannelBP
 from crowdveil.inference.methods.channel_em import ChannelEM
 from crowdveil.inference.methods.dawid_skene import DawidSkene
 from crowdveil.inference.methods.frequency import Frequency
+from crowdveil.inference.methods.glad import Glad
 from crowdveil.inference.methods.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.inference.methods.mace import Mace
 from crowdveil.inference.methods.majority import Majority
 from crowdveil.inference.methods.mean import Mean
 from crowdveil.inference.methods.median import Median
@@ -32,6 +34,8 @@ METHODS: dict[str, type[Method]] = {
         DawidSkene,
         HierarchicalDawidSkene,
         OneCoin,
+        Mace,
+        Glad,
         PrivateDawidSkene,
         ChannelEM,
         ChannelBP,
@@ -48,8 +52,10 @@ __all__ = [
     "ChannelEM",
     "DawidSkene",
     "Frequency",
+    "Glad",
     "HierarchicalDawidSkene",
     "IterativeMethod",
+    "Mace",
     "Majority",
     "Mean",
     "Median",
