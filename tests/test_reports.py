@@ -145,3 +145,25 @@ def test_an_empty_table_is_a_table() -> None:
     for protect in (False, True):
         crowd = mechanism("randomized-response", epsilon=1, protect_participation=protect)
         assert len(crowd.randomize(answers, entropy_from(1))) == 0
+
+
+def test_tables_under_each_other_share_ids_and_channels() -> None:
+    domain = Choices(("no", "yes"))
+    first = Answers.from_rows([("ada", "q1", "yes"), ("bob", "q2", "no")], domain)
+    second = Answers.from_rows([("bob", "q1", "no"), ("eve", "q3", "yes")], domain)
+    joined = Reports.concat([Reports.unprotected(first), Reports.unprotected(second)])
+    assert joined.workers.tolist() == ["ada", "bob", "eve"]
+    assert joined.questions.tolist() == ["q1", "q2", "q3"]
+    rows = zip(joined.workers[joined.worker], joined.questions[joined.question], joined.report, strict=True)
+    assert list(rows) == [("ada", "q1", 1), ("bob", "q2", 0), ("bob", "q1", 0), ("eve", "q3", 1)]
+    assert len(joined.channels) == 1
+
+
+def test_tables_of_other_domains_are_not_put_together() -> None:
+    tables = [
+        Reports.unprotected(Answers.from_rows([("a", "q", "yes")], Choices(each))) for each in (("yes", "no"), ("yes",))
+    ]
+    with pytest.raises(InputError, match="table 2 is about"):
+        Reports.concat(tables)
+    with pytest.raises(InputError, match="no tables"):
+        Reports.concat([])

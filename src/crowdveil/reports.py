@@ -118,6 +118,47 @@ class Reports:
         channel = np.array([row[3] for row in listed], dtype=np.int16)
         return cls(worker, question, report, channel, workers, questions, tuple(channels), domain)
 
+    @classmethod
+    def concat(cls, tables: Iterable[Reports]) -> Reports:
+        """Tables about one domain under each other; equal ids are the same worker or question, equal channels one.
+
+        >>> from crowdveil import Answers, Choices, RandomizedResponse, entropy_from
+        >>> answers = Answers.from_rows([("ada", "q1", "yes"), ("bob", "q1", "no")], Choices(("no", "yes")))
+        >>> protected = RandomizedResponse(epsilon=1.0).randomize(answers, entropy_from(1))
+        >>> Reports.concat([protected, Reports.unprotected(answers)])
+        Reports: 4 of 2 workers on 1 questions, Choices(['no', 'yes']), ε ≤ 1 per value; not protected
+        """
+        parts = list(tables)
+        if not parts:
+            raise InputError("there are no tables to put together", fix="give at least one")
+        for index, part in enumerate(parts):
+            if part.domain != parts[0].domain:
+                problem = f"table {index + 1} is about {part.domain!r}, table 1 about {parts[0].domain!r}"
+                raise InputError(problem, fix="keep one domain per table")
+        worker, workers = _merge_ids([part.workers for part in parts], [part.worker for part in parts])
+        question, questions = _merge_ids([part.questions for part in parts], [part.question for part in parts])
+        code_by_channel: dict[str, int] = {}
+        channels: list[AnyChannel] = []
+        channel = []
+        for part in parts:
+            for each in part.channels:
+                if code_by_channel.setdefault(each.sha256, len(channels)) == len(channels):
+                    channels.append(each)
+            codes = np.array([code_by_channel[each.sha256] for each in part.channels], dtype=np.int16)
+            channel.append(codes[part.channel])
+        numbers = [np.zeros(len(part)) if part.number is None else part.number for part in parts]
+        return cls(
+            worker,
+            question,
+            np.concatenate([part.report for part in parts]),
+            np.concatenate(channel),
+            workers,
+            questions,
+            tuple(channels),
+            parts[0].domain,
+            None if all(part.number is None for part in parts) else np.concatenate(numbers),
+        )
+
     def __len__(self) -> int:
         return len(self.report)
 
@@ -168,3 +209,17 @@ class Reports:
             channel=self.channel[chosen],
             number=None if self.number is None else self.number[chosen],
         )
+
+
+def _merge_ids(ids: list[NDArray[Any]], codes: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """The codes of all tables in one dictionary, in which ids stand in the order of their first table."""
+    code_by_id: dict[Hashable, int] = {}
+    merged = []
+    for table_ids, table_codes in zip(ids, codes, strict=True):
+        places = [code_by_id.setdefault(each, len(code_by_id)) for each in table_ids.tolist()]
+        merged.append(np.array(places, dtype=np.int32)[table_codes])
+    # Filled one by one: an id may be a tuple, which an array would take apart.
+    dictionary = np.empty(len(code_by_id), dtype=object)
+    for code, each in enumerate(code_by_id):
+        dictionary[code] = each
+    return np.concatenate(merged), dictionary

@@ -141,3 +141,44 @@ def test_a_bad_epsilon_is_refused(answers: Path, epsilon: str) -> None:
     done = crowdveil("perturb", answers, "-o", answers.with_name("r.csv"), *FLAGS[:2], "--epsilon", epsilon)
     assert done.returncode == 2
     assert "epsilon must be a positive finite number" in done.stderr
+
+
+def test_each_worker_has_the_level_of_the_file(answers: Path) -> None:
+    workers = answers.with_name("workers.csv")
+    workers.write_text("worker,epsilon,mechanism\nada,0.5,\nbob,,none\neve,,\n")
+    output = answers.with_name("reports.parquet")
+    flags = ["--workers", workers, "--options", "no,yes"]
+    result = crowdveil_json("perturb", answers, "-o", output, *FLAGS, *flags)
+    reports = read_reports(output)
+    epsilon = {
+        str(reports.workers[worker]): reports.channels[channel].guarantee.epsilon
+        for worker, channel in zip(reports.worker, reports.channel, strict=True)
+    }
+    assert epsilon["ada"] == pytest.approx(0.5)
+    assert epsilon["ada"] <= 0.5
+    assert epsilon["bob"] == math.inf
+    assert {(each["mechanism"], each["n_workers"]) for each in result["groups"]} == {
+        ("randomized-response", 1),
+        ("none", 1),
+    }
+    assert result["guarantee"]["epsilon"] == "inf"
+    assert any("which ε a worker chose is visible" in warning for warning in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("worker,epsilon\nada,1\n", "worker 'bob' has answers but is not in workers.csv"),
+        ("worker,epsilon\nada,1\nbob,2\nada,3\n", "row 4, column 'worker': worker 'ada' stands in an earlier row"),
+        ('worker,epsilon\nada,1\nbob,"0,5"\n', "row 3, column 'epsilon': epsilon must be a number; got '0,5'"),
+        ("worker,epsilon\nada,1\nbob,-1\n", "worker 'bob': epsilon must be"),
+        ("worker,mechanism\nada,oue\nbob,\n", "worker 'ada': "),
+    ],
+)
+def test_a_bad_level_is_refused_with_its_row_and_nothing_is_written(answers: Path, text: str, message: str) -> None:
+    workers, output = answers.with_name("workers.csv"), answers.with_name("reports.parquet")
+    workers.write_text(text)
+    outcome = crowdveil("perturb", answers, "-o", output, *FLAGS, "--workers", workers, "--options", "no,yes")
+    assert outcome.returncode == 2
+    assert message in outcome.stderr
+    assert not output.exists()

@@ -29,6 +29,7 @@ from crowdveil.cli._common import (
     whole_files,
     words_aside,
 )
+from crowdveil.cli._levels import describe_groups, read_mechanisms
 from crowdveil.cli._progress import working
 from crowdveil.entropy import entropy_from
 from crowdveil.errors import DomainError, InputError, UnservableError
@@ -50,7 +51,9 @@ def command(
     param: Parameters = None,
     protect_participation: Participation = False,
     questions: Annotated[Path | None, typer.Option(help="All questions of the study: a file with that column.")] = None,
-    workers: Annotated[Path | None, typer.Option(help="All workers of the study: a file with that column.")] = None,
+    workers: Annotated[
+        Path | None, typer.Option(help="All workers; columns mechanism, epsilon or level are personal.")
+    ] = None,
     max_rows: Annotated[int, typer.Option(help="Refuse to write more reports than this.")] = 50_000_000,
     normalize: Normalize = False,
     seed: Seed = None,
@@ -68,45 +71,65 @@ def command(
 
     words_aside(output, as_json=as_json)
     n_files = 1 if is_parquet(output) or is_stream(output) else 2
-    chosen = described_mechanism(mechanism, epsilon, param, protect_participation)
-    if (questions or workers) and not protect_participation:
+    personal = read_mechanisms(workers, mechanism, epsilon, param, protect_participation) if workers else {}
+    # With personal levels the flags may leave ε to the file; anybody's mechanism then stands for all.
+    chosen = (
+        next(iter(personal.values()))
+        if personal
+        else described_mechanism(mechanism, epsilon, param, protect_participation)
+    )
+    if (questions or (workers and not personal)) and not protect_participation:
         raise InputError("--questions and --workers name who reports; they need --protect-participation")
     domain = parse_domain(options, scale)
     for path in (output, sidecar(output))[:n_files]:
         check_output(path, answers, questions, workers, force=force)
     with working("reading", quiet=as_json):
         table = _whole_study(read_answers(answers, domain, normalize=normalize), questions, workers)
-    something_to_hide(chosen, table.domain)
+    for each in {*personal.values(), chosen}:
+        something_to_hide(each, table.domain)
     n_reports = len(table.workers) * len(table.questions) if protect_participation else len(table)
     if n_reports > max_rows:
         raise InputError(f"this would write {n_reports} reports but --max-rows is {max_rows}", fix="raise --max-rows")
     with working("randomising" if chosen.name != "none" else "copying", quiet=as_json):
-        reports = _randomize(chosen, table, seed, named_domain=domain is not None)
+        reports = _randomize(chosen, table, seed, personal, named_domain=domain is not None)
     with working("writing", quiet=as_json):
         _write(output, reports, force)
-    guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
+    if personal:
+        guarantee = max((channel.guarantee for channel in reports.channels), key=lambda each: each.epsilon)
+    else:
+        guarantee = reports.channels[0].guarantee if chosen.research_only else chosen.guarantee(table.domain)
     warnings = _visible(guarantee, named_domain=domain is not None, named_all=bool(questions and workers))
     if seed is not None and guarantee.protected:
         warnings.append("drawn from a seed: whoever learns it can undo the noise; release only reports without one")
+    if personal:
+        warnings.append("which mechanism and which ε a worker chose is visible: each report names its channel")
     result: dict[str, Any] = {
         "mechanism": mechanism,
-        "research_only": chosen.research_only,
+        "research_only": any(each.research_only for each in {*personal.values(), chosen}),
         "n_answers": len(table),
         "n_reports": len(reports),
         "n_workers": reports.n_workers,
         "n_questions": reports.n_questions,
         "guarantee": guarantee.to_json() | {"requested_epsilon": epsilon},
+        **({"groups": groups} if (groups := describe_groups(personal, table.domain)) else {}),
         "warnings": warnings,
         "output": str(output),
     }
     where = "on standard output" if is_stream(output) else f"in {output}"
-    lines = [f"{len(reports)} reports {where}: {guarantee}", *warnings]
+    weakest = "the weakest level: " if personal else ""
+    lines = [f"{len(reports)} reports {where}: {weakest}{guarantee}", *warnings]
     with words_aside(output, as_json=as_json):
         show(result, as_json=as_json, human=lambda: typer.echo("\n".join(lines)))
 
 
-def _randomize(chosen: Mechanism, table: Answers, seed: int | None, *, named_domain: bool) -> Reports:
+def _randomize(
+    chosen: Mechanism, table: Answers, seed: int | None, personal: dict[str, Mechanism], *, named_domain: bool
+) -> Reports:
+    from crowdveil.mechanisms.personal import randomize_by_worker
+
     try:
+        if personal:
+            return randomize_by_worker(table, personal, entropy_from(seed))
         return chosen.randomize(table, entropy_from(seed))
     except (UnservableError, DomainError) as error:
         if named_domain:
