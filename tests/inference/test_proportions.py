@@ -72,7 +72,9 @@ def test_an_option_that_nobody_named_may_still_be_held_and_one_that_all_named_ne
 
 def noisy(votes: np.ndarray, n_reports: float, *, epsilon: float) -> tuple[np.ndarray, ...]:
     channel = mechanism("randomized-response", epsilon=epsilon).channel(ABC)
-    found = moments(np.full((len(votes), 3), 1 / 3), np.ones(len(votes)), np.full((1, len(votes)), n_reports), [channel])
+    found = moments(
+        np.full((len(votes), 3), 1 / 3), np.ones(len(votes)), np.full((1, len(votes)), n_reports), [channel]
+    )
     mass = np.full((len(votes), 1), n_reports)
     return *score_interval(votes, mass, found), least_of_chosen(votes, mass, found, votes.argmax(1))
 
