@@ -298,6 +298,27 @@ def test_a_key_to_the_account_is_renewed_halfway_through_its_life(page: Page, br
         assert broker.payees[page.evaluate(STATE)["me"]["token"]] == broker.payees[first["token"]]
 
 
+def test_a_key_that_the_broker_takes_for_expired_is_renewed_once(page: Page, broker: FixtureBroker) -> None:
+    """By the device's clock it is good for decades: a broker whose clock was wrong must not end an account."""
+    journey.start(page, broker.address)
+    journey.accept(page)
+    journey.answer(page)
+    first = page.evaluate(STATE)["me"]
+    broker.expired = {first["token"]}
+    page.get_by_role("button", name="Protect my answers").click()
+    page.get_by_role("button", name="Send exactly this").click()
+    expect(page.get_by_text("Receipt")).to_contain_text("signed by the broker")
+    now = page.evaluate(STATE)["me"]
+    assert now["token"] != first["token"]
+    assert broker.payees[now["token"]] == broker.payees[first["token"]], "the same account"
+    renewals = [each for each in broker.requests if each["path"].endswith("/workers/me/tokens")]
+    assert len(renewals) == 1
+    # One that fetches keys which are refused again is not asked for ever.
+    broker.expired = set(broker.payees) | {f"cv_worker_{n:043}" for n in range(99)}
+    page.get_by_role("link", name="Me", exact=True).click()
+    expect(page.get_by_text("no longer knows this device's key")).to_be_visible()
+
+
 def test_an_account_that_is_gone_is_never_replaced_unasked(page: Page, broker: FixtureBroker) -> None:
     journey.start(page, broker.address)
     journey.accept(page)

@@ -31,6 +31,8 @@ class FixtureBroker:
         self.told = {"epsilon_cap_nano": 0, "default_level": "medium"}
         # What a worker is paid as, by token; a token that is gone is not known any more.
         self.payees: dict[str, str] = {}
+        # Good for nothing but fetching a fresh one.
+        self.expired: set[str] = set()
         self.expires = "2099-01-01T00:00:00Z"
         self.public_key = studies.PUBLIC_KEY
         self.forge_receipts = False
@@ -67,7 +69,8 @@ class FixtureBroker:
         """The API, as far as the worker's app uses it."""
         parts = path.split("/")
         token = headers.get("authorization", "").removeprefix("Bearer ")
-        if token and token not in self.payees:
+        is_renewal = (method, path) == ("POST", "workers/me/tokens")
+        if token and (token not in self.payees or (token in self.expired and not is_renewal)):
             return 401, {"type": "/problems/unauthorized", "title": "Unauthorized", "status": 401, "detail": "no token"}
         match [method, *parts]:
             case ["GET", ""]:

@@ -68,3 +68,35 @@ def test_an_option_that_nobody_named_may_still_be_held_and_one_that_all_named_ne
     assert 0.4 < high[0, 1] < 0.8
     assert high[0, 0] == 1
     assert 0.02 < least[0] < low[0, 0] < 0.6
+
+
+def noisy(votes: np.ndarray, n_reports: float, *, epsilon: float) -> tuple[np.ndarray, ...]:
+    channel = mechanism("randomized-response", epsilon=epsilon).channel(ABC)
+    found = moments(
+        np.full((len(votes), 3), 1 / 3), np.ones(len(votes)), np.full((1, len(votes)), n_reports), [channel]
+    )
+    mass = np.full((len(votes), 1), n_reports)
+    return *score_interval(votes, mass, found), least_of_chosen(votes, mass, found, votes.argmax(1))
+
+
+def test_a_raw_share_far_outside_0_and_1_still_has_an_interval_as_wide_as_the_noise() -> None:
+    inside = np.array([[100.0, 0.0, 0.0]])
+    outside = np.array([[190.0, -60.0, -30.0], [1000.0, -600.0, -300.0]])
+    at_the_ends = noisy(inside, 100.0, epsilon=1.0)
+    for low, high, least in (noisy(each[None], 100.0, epsilon=1.0) for each in outside):
+        np.testing.assert_allclose(low, at_the_ends[0])
+        np.testing.assert_allclose(high, at_the_ends[1])
+        np.testing.assert_allclose(least, at_the_ends[2])
+        assert (high - low > 0.2).all()
+
+
+def test_intervals_of_shares_at_the_boundary_hold_the_truth_as_often_as_they_say() -> None:
+    """An option that nobody holds: half of all raw shares are below 0."""
+    channel = mechanism("randomized-response", epsilon=0.5).channel(ABC)
+    law, n_reports = np.array([0.6, 0.4, 0.0]), 60
+    counts = np.random.default_rng(19).multinomial(n_reports, law @ channel.table, size=2000)
+    votes = counts @ channel.votes
+    assert 0.4 < (votes[:, 2] < 0).mean() < 0.6
+    low, high, _ = noisy(votes, float(n_reports), epsilon=0.5)
+    assert (high > low + 0.1).all()
+    assert (((low <= law) & (law <= high)).mean(axis=0) > 0.94).all()

@@ -280,6 +280,19 @@ def _tell_results(estimates: dict[str, Any]) -> None:
     echo(f"batch {estimates['batch']}, from {estimates['n']} submissions. {estimates['privacy']}")
     for part in estimates["parts"]:
         for each in part["questions"]:
-            echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
+            if each.get("informative", True):
+                echo(f"  {each['question']}: {each['value']} [{each['low']}, {each['high']}] by {part['method']}")
+            else:
+                echo(
+                    f"  {each['question']}: the {each['n_reports']} reports say hardly more than a guess{_needs(part)}"
+                )
         for warning in part["warnings"]:
             echo(f"  warning: {warning}")
+
+
+def _needs(part: dict[str, Any]) -> str:
+    """What would halve the uncertainty of a guess, as far as the planner knows."""
+    needed = part.get("needed") or {}
+    workers, epsilon = needed.get("n_workers"), needed.get("epsilon")
+    ways = [f"about {workers} people"] * (workers is not None) + [f"ε {epsilon:.2g}"] * (epsilon is not None)
+    return f"; it would need {' or '.join(ways)}" if ways else ""

@@ -214,6 +214,8 @@ type Me = { level: string; cap: number; period: "life" | "year"; language?: stri
 type OfAccount<T> = (token: string) => Promise<T>;
 type WithToken = <T>(call: OfAccount<T>) => Promise<T>;
 type Expected = (error: unknown) => boolean;
+type RetryRenewed = <T>(call: OfAccount<T>, token: string) => Promise<T>;
+type AskKnown = <T>(call: OfAccount<T>) => Promise<T | null>;
 type Ask = <T>(call: OfAccount<T>, expected: Expected) => Promise<T | null>;
 /** An account that is gone is told of. */
 type Known = <T>(call: OfAccount<T>) => OfAccount<T>;

@@ -60,27 +60,52 @@ export class Device {
   /** Null without an account or for an expected error. @type {Ask} */
   async ask(call, expected) {
     const { me } = await this.load();
-    return me?.token ? call(me.token).catch(orElse(expected, nothing)) : null;
+    return me?.token ? this.retryRenewed(call, me.token).catch(orElse(expected, nothing)) : null;
+  }
+
+  /** Null where nobody can say now; an account that is gone is said. @type {AskKnown} */
+  askKnown(call) {
+    return known(() => this.ask(call, (error) => isOfBroker(error) && !isUnknown(error)))("");
   }
 
   /** Joins first without an account. One that is gone is never replaced unasked: its pay would be gone, too. @type {WithToken} */
   async withToken(call) {
     const { me } = await this.load();
     if (!me) throw new Error("start first");
-    if (me.token) return known(call)(me.token);
+    if (me.token) return known((token) => this.retryRenewed(call, token))(me.token);
     const key = keyOf(await api.join(me.level, me.cap));
     await this.saveMe(key);
     return call(key.token);
   }
 
+  /** A key that the broker takes for expired is good for fetching a fresh one: tried once, then the call again. @type {RetryRenewed} */
+  async retryRenewed(call, token) {
+    try {
+      return await call(token);
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+      const fresh = await this.renewKey(token).catch(orElse(isUnknown, nothing));
+      if (!fresh) throw error;
+      return call(fresh);
+    }
+  }
+
+  /** The key in place of this one; another call or tab may have fetched it already. @param {string} token */
+  async renewKey(token) {
+    const { me } = await this.load();
+    if (me?.token && me.token !== token) return me.token;
+    const fresh = keyOf(await api.renew(token));
+    await this.store.update(({ settings }) => {
+      const now = settings.get("me");
+      return { writes: now?.token === token ? setMe({ ...now, ...fresh }) : [] };
+    });
+    return fresh.token;
+  }
+
   async renew() {
     const { me } = await this.load();
-    if ((me?.renewAfter ?? "") > new Date().toISOString()) return;
-    const fresh = await this.ask(known(api.renew), isOfBroker);
-    if (fresh) await this.store.update(({ settings }) => {
-      const now = settings.get("me");
-      return { writes: now?.token === me?.token ? setMe({ ...now, ...keyOf(fresh) }) : [] };
-    });
+    if (!me?.token || (me.renewAfter ?? "") > new Date().toISOString()) return;
+    await known((token) => this.renewKey(token))(me.token).catch(orElse(isOfBroker, nothing));
   }
 
   /** A new account in place of one that is gone; the ledger stays. */
@@ -90,7 +115,7 @@ export class Device {
 
   /** Null where nobody can say now. */
   earned() {
-    return this.ask(known(api.payments), isOfBroker);
+    return this.askKnown(api.payments);
   }
 
   /** The public key that this device saw first. Another one later is not believed. */
@@ -272,7 +297,7 @@ export class Device {
   }
 
   isAccountGone() {
-    return this.ask(known(api.me), isOfBroker).then(() => false, () => true);
+    return this.askKnown(api.me).then(() => false, () => true);
   }
 
   /** Ask what the broker's copy says was spent, and tell it the cap, where it can be asked. */

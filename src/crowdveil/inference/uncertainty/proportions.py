@@ -3,6 +3,10 @@
 A normal interval around a share takes its variance from the share that was found. With few reports that is often 0 or
 far from the true one, and reports of a rare option are skewed. A test asks at every share what its own variance and
 skewness would be (Cornish & Fisher 1938).
+
+Through a channel the raw share may lie outside [0, 1], so far that the test refuses every share and nothing is left. The
+test is therefore one of the raw share moved to the nearest end of [0, 1] (Mandelkern & Schultz 2000). That never
+moves it away from the true share, so coverage does not fall, and the interval has the width of the noise.
 """
 
 from __future__ import annotations
@@ -91,6 +95,7 @@ def _expected_votes(i: int, j: int, shares: Array, given: Array, channel: Channe
 
 def score_interval(votes: Array, mass: Array, found: Moments) -> tuple[Array, Array]:
     """The least and the largest share that the votes, out of so many answered, do not refuse."""
+    votes = np.clip(votes, 0.0, mass)
     low, high = (_furthest(_Test(votes, mass, found, QUANTILE, side)) for side in (-1, 1))
     return low, high
 
@@ -101,7 +106,7 @@ def least_of_chosen(votes: Array, mass: Array, found: Moments, option: Array) ->
     The largest of many votes is more often too large than any one of them, so all options share the error (Bonferroni).
     """
     quantile = float(ndtri(1 - (1 - LEVEL) / 2 / votes.shape[1]))
-    chosen = np.take_along_axis(votes, option[:, None], axis=1)
+    chosen = np.clip(np.take_along_axis(votes, option[:, None], axis=1), 0.0, mass)
     return _furthest(_Test(chosen, mass, found.of(option), quantile, -1))[:, 0]
 
 
@@ -126,7 +131,7 @@ class _Test:
 
 def _furthest(test: _Test) -> Array:
     """From the share that was found towards 0 or 1, as far as the test goes (false position, the Illinois way)."""
-    inside = np.clip(test.votes / test.mass, 0.0, 1.0)
+    inside = test.votes / test.mass
     outside = np.full_like(inside, float(test.side > 0))
     below, above = np.minimum(test.excess(inside), -1e-300), test.excess(outside)
     held, last = above <= 0, np.zeros(inside.shape, dtype=np.int8)
