@@ -66,7 +66,10 @@ class FixedBytes:
 
 
 def entropy_from(seed: int | str | None) -> Entropy:
-    """The operating system's entropy, or a reproducible keystream when a seed is given."""
+    """The operating system's entropy; with a `seed`, a reproducible keystream for tests and simulations only.
+
+    Whoever knows the seed can recompute the noise, so reports drawn with one are not private.
+    """
     return SystemEntropy() if seed is None else Keystream(seed)
 
 

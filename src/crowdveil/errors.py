@@ -77,4 +77,4 @@ class BudgetError(CrowdveilError):
 
 
 class CheckError(CrowdveilError):
-    """A check ran and failed."""
+    """A check ran and failed, such as an audit that refutes a claim."""

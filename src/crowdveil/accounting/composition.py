@@ -149,6 +149,7 @@ RULES: dict[Rule, Callable[[Sequence[Release], float], Cost]] = {
     "renyi": renyi,
     "pld": pld,
 }
+"""The composition rules by name; each takes releases and δ and returns their cost together."""
 
 
 def totals(spends: Iterable[Spend], delta: float = DEFAULT_DELTA) -> dict[Unit, dict[Rule, Cost]]:

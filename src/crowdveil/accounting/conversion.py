@@ -12,6 +12,7 @@ from collections.abc import Callable
 from crowdveil.errors import InputError
 
 DEFAULT_DELTA = 1e-6
+"""The δ at which ε is reported under the rules that need one, unless another is given."""
 _SEARCH_LOW, _SEARCH_HIGH = math.log(1e-6), math.log(1e12)
 _GRID = 64
 _GOLDEN = (math.sqrt(5) - 1) / 2

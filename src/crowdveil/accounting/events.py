@@ -40,7 +40,7 @@ _OPTIONS = Rule(f"from 2 to {10**9}", lambda options: 2 <= options <= 10**9)
 
 
 class Law(ABC):
-    """What composition may know about one report."""
+    """The privacy of one report, as composition rules use it."""
 
     __slots__ = ()
     kind: ClassVar[str]

@@ -78,7 +78,7 @@ class Loss:
 
 
 class Ledger:
-    """Append-only, idempotent by key, refuses whole.
+    """A worker's privacy budget: append-only, idempotent by key; a charge that does not fit is refused as a whole.
 
     >>> from crowdveil.accounting.events import PureLaw
     >>> ledger = Ledger(Budget(1, 0))

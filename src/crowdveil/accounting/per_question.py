@@ -11,12 +11,17 @@ from crowdveil.accounting.spend import Spend
 from crowdveil.guarantee import Unit
 
 Totals: TypeAlias = dict[Unit, dict[Rule, Cost]]
+"""The cost of one worker's spends, by unit of privacy and composition rule."""
 SpendsByQuestion: TypeAlias = dict[str | None, list[Spend]]
 """A worker's spends by question; None where it is not known which."""
 
 
 def worker_totals(rows: SpendsByQuestion, delta: float) -> Totals:
-    """The vector unit takes all releases; value and cell the worst question, each with the unnamed ones added."""
+    """The cost of one worker's spends in every unit and under every rule.
+
+    The vector unit composes all releases; value and cell take the worst question. Spends without a question count for
+    every question.
+    """
     together = totals(_merge([spend for spends in rows.values() for spend in spends]), delta)
     named = [question for question in rows if question is not None]
     by_question = [totals(_merge(_about(rows, question)), delta) for question in named]

@@ -31,7 +31,7 @@ _SPELLED = re.compile(r"[0-9]{1,400}([./][0-9]{1,400})?")
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """`count` reports released under one law; `name` is what the worker is shown.
+    """What a worker releases at once: `count` reports under one law; `name` is what the worker is shown.
 
     With participation protected, every question of a study reports, so `count` is their number (see `cells_at_stake`).
 

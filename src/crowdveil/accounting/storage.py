@@ -74,7 +74,7 @@ class Receipt:
 
 
 class Storage(Protocol):
-    """What a ledger needs of its memory. Nothing can be removed or lowered."""
+    """The interface of a ledger's storage. Nothing can be removed or lowered."""
 
     def record(self, receipt: Receipt, cap: Charge | None) -> Receipt | None:
         """Atomically: the receipt stored under this worker and key if there is one; else append this one if the sum

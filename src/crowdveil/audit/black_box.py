@@ -37,7 +37,11 @@ def black_box(
     alpha: float = ALPHA,
     delta: float = 0.0,
 ) -> LowerBound:
-    """The certified lower bound. Without `pairs` all inputs are neighbours of each other."""
+    """A lower bound on ε, at confidence 1 − `alpha`, from samples of a mechanism's output.
+
+    `source` draws reports of an input, `samples` of each. `pairs` lists the neighbouring inputs; without it all inputs
+    are neighbours. `delta` is the δ of the claim.
+    """
     if samples < 100:
         raise InputError(f"an audit needs at least 100 samples per input; got {samples}")
     if not 0 <= delta < 1:

@@ -43,7 +43,10 @@ class Vector:
 
 
 def vector_of(channel: Channel, entropy: Entropy) -> Vector:
-    """Words at every edge of every row (the first and last of each output), or as many as fit, and some random ones."""
+    """A test vector of a channel: random words, and the report that the specification demands for each.
+
+    The words are the first and last of every output in every row, or as many as fit, and some random ones.
+    """
     rows = sorted(set(np.linspace(0, len(channel.inputs) - 1, _MOST_ROWS).astype(int).tolist()))
     per_row = max(4, _MOST_EDGES // len(rows))
     cases: list[tuple[int, int, int]] = []
@@ -57,7 +60,7 @@ def vector_of(channel: Channel, entropy: Entropy) -> Vector:
 
 
 def python_conforms(vector: Vector) -> Verdict:
-    """The Python sampler draws what the specification demands, few reports and many: these are read from a guide."""
+    """Whether the Python sampler reproduces a test vector, in small batches and in large ones (by lookup table)."""
     batches = (
         draw(sample.channel, np.array(sample.answers), FixedBytes(sample.data)) for sample in (vector, _many(vector))
     )
@@ -100,7 +103,7 @@ def _is(reports: list[int], vector: Vector) -> bool:
 
 
 def javascript_conforms(vectors: Sequence[Vector]) -> list[Verdict]:
-    """The same question for the device's JavaScript, all vectors in one run of Node."""
+    """Whether the device's JavaScript reproduces test vectors, all in one run of Node; "unknown" without Node."""
     node = shutil.which("node")
     runner = files("crowdveil") / "device" / "conformance.mjs"
     if node is None or not runner.is_file():

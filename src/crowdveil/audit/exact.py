@@ -22,7 +22,7 @@ class Exact:
 
 
 def exact_audit(channel: Channel, claimed: float) -> Exact:
-    """Compare the largest ratio of the table with e^claimed, in fractions."""
+    """Compare the largest likelihood ratio of the channel's table with e^claimed, in exact fractions."""
     ratio = max_ratio(channel.every_weight())
     guarantee = channel.guarantee
     return Exact(ratio, guarantee.epsilon, guarantee.rho, _verdict(ratio, claimed))
@@ -38,7 +38,7 @@ def _verdict(ratio: Fraction | None, claimed: float) -> Verdict:
 
 
 def exact_delta(channel: Channel, epsilon: float) -> Fraction:
-    """δ(ε) of one report: the largest Σ max(0, W[x][y] − e^ε·W[x'][y]) over pairs of inputs, with e^ε rounded down."""
+    """δ(ε) of one report: the largest `Σ max(0, W[x][y] − e^ε·W[x'][y])` over pairs of inputs; e^ε is rounded down."""
     gamma = exp_down(epsilon)
     rows = [[int(weight) for weight in row] for row in channel.every_weight()]
     return max(_excess(first, second, gamma) for first in rows for second in rows) / Fraction(2**channel.bits)

@@ -68,12 +68,12 @@ def reachable(reports: NDArray[Any], answer: float, noise: Noise) -> NDArray[np.
 
 
 def named_share(reports: NDArray[Any], other_answer: float, noise: Noise) -> float:
-    """The share of reports that prove the other answer was not given."""
+    """The share of floating-point reports that `other_answer` cannot have produced: each of them reveals the answer."""
     return 1.0 - float(reachable(reports, other_answer, noise).mean())
 
 
 def named_share_of_table(weights: NDArray[np.uint64]) -> float:
-    """The same for a table: the largest probability of an output that some other input cannot give."""
+    """As `named_share`, of a table: the largest probability of an output that some other input cannot give."""
     possible = weights.max(axis=0) > 0
     telling = possible & (weights.min(axis=0) == 0)
     shares = weights[:, telling].astype(np.float64).sum(axis=1) / weights.astype(np.float64).sum(axis=1)

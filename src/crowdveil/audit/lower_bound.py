@@ -20,7 +20,7 @@ ALPHA = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowerBound:
-    """With confidence 1 − alpha, ε is at least `epsilon`: seen by telling input `first` from input `second`."""
+    """With confidence 1 − alpha, ε is at least `epsilon`: shown by distinguishing input `first` from input `second`."""
 
     epsilon: float
     first: int

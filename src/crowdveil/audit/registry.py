@@ -55,7 +55,11 @@ def audit_mechanism(
     entropy: Entropy,
     samples: int | None = None,
 ) -> Finding:
-    """One row. `claimed` is the ε to check; without one, the ε that the mechanism itself states."""
+    """Audit one mechanism on a domain.
+
+    `claimed` is the ε to check; with None, the ε that the mechanism itself states. `participation` includes ∅ among the
+    inputs. A mechanism with a channel is audited exactly; for others `samples` reports per input give a lower bound.
+    """
     if isinstance(subject, ChannelMechanism):
         return _with_javascript([_exact_row(subject, domain, claimed, entropy)])[0]
     if isinstance(subject, TwoLayer):
@@ -72,7 +76,7 @@ def audit_registry(
     samples: int | None = None,
     names: Sequence[str] = tuple(MECHANISMS),
 ) -> list[Finding]:
-    """Every mechanism at this ε, in the order of the registry."""
+    """Audit every mechanism that `names` lists at this ε; one finding each, in the order of the registry."""
     tables, rows = [], []
     for name in count_progress(names, "mechanisms audited"):
         try:
@@ -94,7 +98,10 @@ def audit_registry(
 def audit_callable(
     name: str, domain: Domain, *, claimed: float, participation: bool, delta: float = 0.0, samples: int | None = None
 ) -> Finding:
-    """Anybody's code against its claim."""
+    """Audit any Python callable against the ε (and δ) that it claims, from its outputs alone.
+
+    `name` is the callable as `module:function`. Sampling can only refute: a claim that is not refuted is "unknown".
+    """
     if not claimed >= 0:
         raise InputError(f"the ε that is claimed must be 0 or more; got {claimed}")
     subject = callable_subject(name, domain, participation=participation)

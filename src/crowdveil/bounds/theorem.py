@@ -25,7 +25,9 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`value` is what the formula gives; it means something only where every premise `holds`.
+    """The result of a theorem calculator.
+
+    `value` is what the formula gives; it means something only where every premise `holds`.
 
     `value` is always the paper's formula. `corrected` is what follows from the paper's own previous step where a step
     of the derivation is wrong (None: the formula follows). `counterexample` says where the printed claim, or a step of

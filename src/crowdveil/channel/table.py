@@ -24,12 +24,15 @@ from crowdveil.guarantee import Guarantee, round_up
 
 FORMAT = "crowdveil-channel/1"
 MAX_TABLE_INPUTS = 64
+"""The most inputs, ∅ included, of a channel that is written out as a whole table."""
 MAX_OUTPUTS = 4096
+"""The most outputs of a channel that is a table (rotations of one row may have more)."""
 _FINE = 2**40
 
 Sampler: TypeAlias = Literal["rotate", "prefix"]
 Symbol: TypeAlias = str | None
 Output: TypeAlias = str | tuple[str | None, ...] | None
+"""A report: a symbol, a subset of symbols, or None for ∅."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,7 +227,7 @@ class Channel:
 
 
 def identity(domain: Domain) -> Channel:
-    """No privacy at all: ε = ∞, shown as unprotected wherever it appears."""
+    """The identity channel of a domain: the report is the answer, ε = ∞, and it is shown as unprotected everywhere."""
     return Channel(domain.symbols, domain.symbols, 32, "rotate", Rotate(2**32, 0))
 
 

@@ -21,7 +21,10 @@ _MAX_PART_BYTES = 400_000
 
 
 class Requester:
-    """Works with a token of scope requester: from `sign_in`, or made in the console for a program."""
+    """A requester's calls to a broker: create, open, follow and close studies, and read their results.
+
+    The broker's token has the scope requester: it comes from `sign_in`, or was made in the console for a program.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -15,7 +15,7 @@ VARIABLE = "CROWDVEIL_DATA"
 
 
 def data_folder(folder: str | Path | None = None) -> Path:
-    """The folder given, or the one the environment names."""
+    """The directory of datasets: `folder`, else the one that the environment variable `CROWDVEIL_DATA` names."""
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen or not Path(chosen).is_dir():
         raise FileError(
@@ -30,6 +30,10 @@ def data_folder(folder: str | Path | None = None) -> Path:
 def load_dataset(
     name: str, domain: Domain | None = None, *, folder: str | Path | None = None
 ) -> tuple[Answers, dict[str, str]]:
-    """Answers and truths of one dataset."""
+    """Read the dataset `name`: the files `answers.csv` and `truth.csv` of the folder with that name.
+
+    The folder is looked up in `folder`, else in the directory that the environment variable `CROWDVEIL_DATA` names.
+    Without `domain`, answers are choices among the values seen. Returns the answers and the truths by question.
+    """
     home = data_folder(folder) / name
     return read_answers(home / "answers.csv", domain), read_truth(home / "truth.csv")

@@ -8,7 +8,7 @@ from crowdveil.files.table import read_table
 
 
 def read_truth(path: str | Path) -> dict[str, str]:
-    """The true value of each question, as text."""
+    """Read the columns `question` and `truth` of a CSV or Parquet file: each question's true value, as text."""
     table = read_table(path, ["question", "truth"])
     question, questions = table.ids("question")
     codes, texts = table.encode("truth")
@@ -23,5 +23,5 @@ def read_truth(path: str | Path) -> dict[str, str]:
 
 
 def read_ids(path: str | Path, name: str) -> list[str]:
-    """The ids listed in one column: the questions or workers of a whole study."""
+    """Read the ids in one column of a file: all questions, or all workers, of a study, also those without a report."""
     return [str(entry) for entry in read_table(path, [name]).ids(name)[1]]

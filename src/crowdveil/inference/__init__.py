@@ -44,6 +44,7 @@ METHODS: dict[str, type[Method]] = {
         Auto,
     )
 }
+"""The built-in methods by name, as the command line and `method` use them."""
 
 __all__ = [
     "METHODS",
@@ -70,7 +71,10 @@ __all__ = [
 
 
 def method(name: str, /, **parameters: Any) -> Method:
-    """The method of that name with these parameters.
+    """Create a method by its name.
+
+    `name` is a key of `METHODS`, or of an installed entry point of the group `crowdveil.methods`; `parameters` are the
+    settings of its class. Returns the configured method; call its `fit`.
 
     >>> method("majority")
     Majority()

@@ -52,7 +52,10 @@ def _accept_frames(fit: Callable[..., Estimate]) -> Callable[..., Estimate]:
 
 
 class Method(ABC):
-    """A way to learn truths, or a population's opinion, from reports."""
+    """Base class of all methods: configuration only, whose `fit` estimates truths, or population shares, from reports.
+
+    `name` is what the registry and the command line call the method, `summary` one sentence about it.
+    """
 
     __slots__ = ()
     name: ClassVar[str]

@@ -24,7 +24,16 @@ _MAX_BINS = 1000
 
 
 def score(estimate: Estimate, truth: Mapping[Hashable, object]) -> Scores:
-    """Accuracy and F1 (the average over the options) for choices, MAE and RMSE for numbers."""
+    """Compare an estimate with known truths.
+
+    `truth` maps questions to true values; questions without an estimate or a truth are left out. Returns accuracy and
+    macro F1 for choices, MAE and RMSE for scales.
+
+    >>> from crowdveil import Majority
+    >>> estimate = Majority().fit({"worker": [1, 2, 3], "question": ["a", "a", "b"], "answer": ["no", "no", "yes"]})
+    >>> score(estimate, {"a": "no", "b": "no"})["accuracy"]
+    0.5
+    """
     places = _places(estimate, truth)
     if estimate.categorical:
         return _matches(estimate.value[places], _codes(estimate, truth, places))

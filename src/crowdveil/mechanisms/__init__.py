@@ -40,6 +40,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         DenseFactorization,
     )
 }
+"""The built-in mechanisms by name, as the command line, the wire form and `mechanism` use them."""
 
 __all__ = [
     "MECHANISMS",
@@ -65,7 +66,10 @@ __all__ = [
 
 
 def mechanism(name: str, /, **parameters: Any) -> Mechanism:
-    """The mechanism of that name with these parameters.
+    """Create a mechanism by its name.
+
+    `name` is a key of `MECHANISMS`, or of an installed entry point of the group `crowdveil.mechanisms`; `parameters`
+    are the settings of its class. Returns the configured mechanism; call its `randomize`, `channel` or `guarantee`.
 
     >>> mechanism("randomized-response", epsilon=1)
     RandomizedResponse(epsilon=1.0, protect_participation=False)

@@ -40,7 +40,10 @@ Sigma: TypeAlias = Annotated[
 
 
 class Mechanism(ABC):
-    """A way to randomise answers. `research_only` ones exist for comparison and are never deployed."""
+    """Base class of all mechanisms: configuration that randomises answers into reports and states their guarantee.
+
+    Mechanisms with `research_only` exist for comparison with a paper and are never deployed.
+    """
 
     __slots__ = ()
     name: ClassVar[str]

@@ -14,7 +14,7 @@ from crowdveil.validation import Rule, check_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrivacy(ChannelMechanism):
-    """The identity channel, ε = ∞."""
+    """No privacy: the report is the answer (the identity channel, ε = ∞)."""
 
     name: ClassVar[str] = "none"
     summary: ClassVar[str] = "no privacy at all: the report is the answer"

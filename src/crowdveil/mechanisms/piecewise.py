@@ -38,7 +38,7 @@ class Piecewise(EpsilonMechanism):
 
     The paper's report is a real number. Between the points where some level's density jumps, the densities of all
     levels are constant; each such piece becomes one output, spelled by its middle. Nothing is lost: within a piece
-    no level is told apart from another, the mean stays exact and the variance falls.
+    no level can be distinguished from another, the mean stays exact and the variance falls.
 
     >>> from crowdveil import Scale
     >>> Piecewise(epsilon=1, variant="duchi").channel(Scale(0, 2)).outputs

@@ -44,5 +44,6 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         beyond.BeyondChannel(),
     )
 }
+"""The reproduced tables, figures and theorems by the id that `crowdveil reproduce` takes."""
 
 __all__ = ["REPRODUCTIONS", "Claim", "Reproduction", "Settings"]

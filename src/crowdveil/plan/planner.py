@@ -28,13 +28,15 @@ _PART = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
+    """The errors, costs and sizes to expect of a study.
+
+    `interval` holds the error of one study of this size 95 times in 100; `floor` is what nobody can pass.
 
     Errors are in `unit`: points on the scale, whatever its step, or a share. None is larger than the scale.
 
     `standard_error` is how sure the planner is of `expected_error`, after `n_simulations` studies (0: calculated only).
     Where that is more than a fifteenth of it, the number itself is not `known`, only that it is `at_most` so much.
-    `feasible` is whether the expected error reaches the target or, without one, whether the reports tell more than a
+    `feasible` is whether the expected error reaches the target or, without one, whether the reports say more than a
     guess does. What the target needs is more than was asked for where the expected error misses it, and else not more;
     `workers_simulated` and `epsilon_simulated` tell whether just that was simulated, or is only calculated.
     """

@@ -34,7 +34,10 @@ def _parse_decimal(text: str) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """`cost` is what the worker asks for: per unit of ε, or, where `epsilon` is given, for a report at that ε."""
+    """A worker's bid.
+
+    `cost` is what the worker asks for: per unit of ε, or, where `epsilon` is given, for a report at that ε.
+    """
 
     worker: str
     cost: Fraction

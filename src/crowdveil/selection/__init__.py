@@ -18,7 +18,7 @@ from crowdveil.selection.result import Selection
 
 
 class Selector(Protocol):
-    """A policy: configuration only."""
+    """The interface of a selection policy: configuration only, whose `select` chooses workers within a budget."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -31,6 +31,7 @@ class Selector(Protocol):
 POLICIES: dict[str, type[BudgetedGreedy | Greedy | RandomWorkers | BestPredictors | Cheapest]] = {
     kind.name: kind for kind in (BudgetedGreedy, Greedy, RandomWorkers, BestPredictors, Cheapest)
 }
+"""The selection policies by name, as `crowdveil select` and `selector` use them."""
 
 __all__ = [
     "POLICIES",
@@ -57,7 +58,7 @@ def selector(
     paper_mode: bool = False,
     seed: int | None = None,
 ) -> Selector:
-    """The policy of that name; each takes only what it understands.
+    """Create a selection policy by its name; settings that a policy does not have are ignored.
 
     >>> selector("budgeted-greedy", fairness=0.5)
     BudgetedGreedy(fairness=0.5, exploration=0.0)

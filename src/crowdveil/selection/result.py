@@ -28,7 +28,9 @@ TOO_DEAR = "nobody who has enough of their privacy budget left can be paid from 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small.
+    """The workers that were chosen, what they cost, and the error to expect.
+
+    `expected_rmse` is for a new question, `printed_rmse` is (4.12) as printed, which is too small.
 
     `estimator` is whose error `expected_rmse` is; (4.12) is always that of the plain mean.
     """

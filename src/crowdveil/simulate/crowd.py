@@ -23,7 +23,9 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
-    """`truth` holds option codes for choices and real numbers for scales (they may lie outside the scale).
+    """A simulated crowd: its answers with the truths and skills behind them.
+
+    `truth` holds option codes for choices and real numbers for scales (they may lie outside the scale).
 
     `skill` is the probability of a right answer (choices) or the standard deviation of the error (scales).
     `notes` are further columns about the workers, such as the privacy level each would choose.

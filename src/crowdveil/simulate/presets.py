@@ -40,10 +40,11 @@ PRESETS: dict[str, Recipe] = {
         levels=(("none", 0.138), ("low", 0.244), ("medium", 0.389), ("high", 0.229)),
     ),
 }
+"""The crowds of the papers by name."""
 
 
 def preset(name: str, **changes: Any) -> Recipe:
-    """The preset of that name with some of its numbers replaced.
+    """The crowd of a paper by its name in `PRESETS`, with some of its settings replaced.
 
     >>> preset("sun", n_workers=100).n_questions
     200
