@@ -4,8 +4,8 @@ A normal interval around a share takes its variance from the share that was foun
 far from the true one, and reports of a rare option are skewed. A test asks at every share what its own variance and
 skewness would be (Cornish & Fisher 1938).
 
-Through a channel the raw share may lie outside [0, 1], so far that the test refuses every share and nothing is left. The
-test is therefore one of the raw share moved to the nearest end of [0, 1] (Mandelkern & Schultz 2000). That never
+Through a channel the raw share may lie outside [0, 1], so far that the test refuses every share and nothing is left.
+The test is therefore one of the raw share moved to the nearest end of [0, 1] (Mandelkern & Schultz 2000). That never
 moves it away from the true share, so coverage does not fall, and the interval has the width of the noise.
 """
 
