@@ -294,5 +294,6 @@ def _needs(part: dict[str, Any]) -> str:
     """What would halve the uncertainty of a guess, as far as the planner knows."""
     needed = part.get("needed") or {}
     workers, epsilon = needed.get("n_workers"), needed.get("epsilon")
-    ways = [f"about {workers} people"] * (workers is not None) + [f"ε {epsilon:.2g}"] * (epsilon is not None)
+    ways = [] if workers is None else [f"about {workers} people"]
+    ways += [] if epsilon is None else [f"ε {epsilon:.2g}"]
     return f"; it would need {' or '.join(ways)}" if ways else ""

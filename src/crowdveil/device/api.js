@@ -65,3 +65,30 @@ export const api = {
   // Without a token: taking back needs the key only.
   withdraw: (id, key) => call("POST", `${studyAt(id)}/withdrawals`, { body: { withdrawal_key: key } }),
 };
+
+// What may go wrong with a call and is expected.
+
+/** @type {Expected} */
+export const isOffline = (error) => error instanceof Offline;
+
+/** The account is gone. @type {Expected} */
+export const isUnknown = (error) => error instanceof Problem && error.status === 401;
+
+/** @type {Expected} */
+export const isAway = (error) => isOffline(error) || isUnknown(error);
+
+/** No answer, or no good one. @type {Expected} */
+export const isOfBroker = (error) => isOffline(error) || error instanceof Problem;
+
+/** @type {Expected} */
+export const isAbsent = (error) => error instanceof Problem && error.code === "not-found";
+
+export const nothing = () => null;
+
+/** @type {OrElse} */
+export function orElse(expected, instead) {
+  return (error) => {
+    if (expected(error)) return instead();
+    throw error;
+  };
+}

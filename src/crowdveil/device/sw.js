@@ -2,7 +2,7 @@
  * Keeps the app's files: it works offline, and its code stays what it was until the worker takes new code.
  * `tools/release_device.py` writes the name below; a changed file changes it, and is noticed.
  */
-const RELEASE = "58c9d0f966f19c22db4187a913add69a3f47bf002bb192fbbce95fe9d5121648";
+const RELEASE = "79357ba806a9fd1f08b4d3de7e203623e45777ea4d83cf7740b09b71e2ee553d";
 const scope = /** @type {any} */ (self); // a service worker, not a window
 
 /** @param {string} name @param {(event: any) => unknown} work */

@@ -1,5 +1,5 @@
 /** What a worker does, step by step, without any page: join, open a study, accept, protect, send, move, leave. */
-import { Offline, Problem, api } from "./api.js";
+import { Problem, api, isAbsent, isAway, isOfBroker, isOffline, isUnknown, nothing, orElse } from "./api.js";
 import { beyond, capOf, carryOver, exportLedger, share, spent } from "./ledger.js";
 import { commit, flush, setEntry } from "./outbox.js";
 import { Refusal, refuseUnless } from "./refusal.js";
@@ -385,31 +385,6 @@ const setMe = (me) => [{ table: "settings", key: "me", value: JSON.parse(JSON.st
 function keyOf({ token, expires }) {
   const now = Date.now();
   return { token, renewAfter: new Date((now + (Date.parse(expires) || now)) / 2).toISOString() };
-}
-
-/** @type {Expected} */
-const isOffline = (error) => error instanceof Offline;
-
-/** The account is gone. @type {Expected} */
-const isUnknown = (error) => error instanceof Problem && error.status === 401;
-
-/** @type {Expected} */
-const isAway = (error) => isOffline(error) || isUnknown(error);
-
-/** No answer, or no good one. @type {Expected} */
-const isOfBroker = (error) => isOffline(error) || error instanceof Problem;
-
-/** @type {Expected} */
-const isAbsent = (error) => error instanceof Problem && error.code === "not-found";
-
-const nothing = () => null;
-
-/** @type {OrElse} */
-function orElse(expected, instead) {
-  return (error) => {
-    if (expected(error)) return instead();
-    throw error;
-  };
 }
 
 /** @type {Known} */
