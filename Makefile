@@ -110,7 +110,7 @@ clean:  ## remove what these verbs created
 
 # The program that drives the browser brings its own Node, which a bare Debian lacks a library for: libatomic1.
 packages:
-	@tools/system-packages postgresql chromium libatomic1 default-jre-headless nodejs npm
+	@tools/system-packages postgresql chromium libatomic1 default-jre-headless nodejs npm caddy
 
 python:
 	@tools/check-python $(PYTHON)
