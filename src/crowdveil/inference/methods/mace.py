@@ -166,7 +166,7 @@ class Mace(IterativeMethod):
     >>> estimate.values()
     ['n', 'y', 'n', 'y', 'n', 'y']
     >>> estimate.skills.skill.round(2)
-    array([0.98, 0.98, 0.02])
+    array([1., 1., 0.])
     """
 
     name: ClassVar[str] = "mace"
